@@ -361,7 +361,7 @@ impl<'p> Lowerer<'p> {
     /// A function of the runtime.
     pub(crate) fn runtime_function(&mut self, name: &'static str, params: &[Ty]) -> Def {
         let world = &mut self.world;
-        *self.runtime_functions.entry(name).or_insert_with(|| {
+        *self.helpers.runtime.entry(name).or_insert_with(|| {
             let cont = world.new_cont(name, params);
             world.set_linkage(cont, Linkage::Imported(Name::new(name)));
             world.cont_def(cont)

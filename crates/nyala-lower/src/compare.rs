@@ -43,14 +43,14 @@ impl Lowerer<'_> {
 
     /// As [`Lowerer::comparer_of`]; new functions are in `queue`, without a body.
     fn comparer(&mut self, ptr: Ty, queue: &mut Vec<Cont>) -> Def {
-        if let Some(&def) = self.comparers.get(&ptr) {
+        if let Some(&def) = self.helpers.comparers.get(&ptr) {
             return def;
         }
         let (mem, bool) = (self.world.types.mem(), self.world.types.bool());
         let ret = self.world.types.cn(&[mem, bool]);
         let cont = self.world.new_cont("compare", &[mem, ptr, ptr, ret]);
         let def = self.world.cont_def(cont);
-        self.comparers.insert(ptr, def);
+        self.helpers.comparers.insert(ptr, def);
         queue.push(cont);
         def
     }

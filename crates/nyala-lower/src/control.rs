@@ -33,9 +33,9 @@ pub(crate) struct Split {
 impl<'p> Lowerer<'p> {
     /// Lowers an expression in tail position; ends the current block.
     pub(crate) fn tail(&mut self, expr: &'p Expr, tail: Tail) {
-        self.nesting += 1;
+        self.expansion.nesting += 1;
         self.tail_of_kind(expr, tail);
-        self.nesting -= 1;
+        self.expansion.nesting -= 1;
     }
 
     fn tail_of_kind(&mut self, expr: &'p Expr, tail: Tail) {

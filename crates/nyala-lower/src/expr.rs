@@ -18,9 +18,9 @@ use crate::vectors;
 impl<'p> Lowerer<'p> {
     /// The value of an expression; `None` if it never produces one.
     pub(crate) fn value(&mut self, expr: &'p Expr) -> Option<Def> {
-        self.nesting += 1;
+        self.expansion.nesting += 1;
         let value = self.value_of_kind(expr);
-        self.nesting -= 1;
+        self.expansion.nesting -= 1;
         value
     }
 
@@ -262,7 +262,7 @@ impl<'p> Lowerer<'p> {
             Constructor::Option { option, .. } => option,
             Constructor::Struct(_) => 0,
         };
-        if let Some(&def) = self.constructors.get(&ty).and_then(|known| known.get(&option)) {
+        if let Some(&def) = self.helpers.constructors.get(&ty).and_then(|known| known.get(&option)) {
             return def;
         }
         let params = self.world.types.as_cn(ty).expect("a constructor is a function").to_vec();
@@ -281,7 +281,7 @@ impl<'p> Lowerer<'p> {
         self.world.set_body(cont, *ret, [*mem, value]);
         self.specialize_always(cont);
         let def = self.world.cont_def(cont);
-        self.constructors.entry(ty).or_default().insert(option, def);
+        self.helpers.constructors.entry(ty).or_default().insert(option, def);
         def
     }
 

@@ -3,8 +3,8 @@
 //! A filter is instantiated and folded at each call, so it must be one node over
 //! the parameters. `&&`, `||`, `if` and `match` evaluate all their parts and
 //! then select, which has the same value, because filters have no effects. Calls
-//! of functions with a body are expanded in place: by name, not recursive, and not
-//! more than [`MAX_EXPANSIONS`]. A filter that needs memory or control flow
+//! of functions with a body are expanded in place: by name, not recursive, and within
+//! the limits of [`Expansion`](crate::statics::Expansion). A filter that needs memory or control flow
 //! never holds, which is reported.
 
 use std::rc::Rc;
@@ -18,7 +18,6 @@ use crate::errors::LowerError;
 use crate::expr::{link_operation, unary_operation};
 use crate::instance::{Binding, Instance};
 use crate::lowerer::Lowerer;
-use crate::statics::{MAX_EXPANSIONS, MAX_NESTING};
 use crate::types::bind;
 
 /// A part of a filter that cannot be a node.
@@ -65,7 +64,7 @@ impl<'p> Lowerer<'p> {
 
     fn filter(&mut self, filter: Option<&'p Expr>) -> Def {
         let Some(filter) = filter else { return self.world.lit_bool(false) };
-        self.expansions = 0;
+        self.expansion.n_calls = 0;
         match self.pure(filter) {
             Ok(node) => node,
             Err(NoNode { at, inside, why }) => {
@@ -81,9 +80,9 @@ impl<'p> Lowerer<'p> {
 
     /// The node of an expression without effects.
     fn pure(&mut self, expr: &'p Expr) -> Result<Def, NoNode> {
-        self.nesting += 1;
+        self.expansion.nesting += 1;
         let node = self.pure_node(expr);
-        self.nesting -= 1;
+        self.expansion.nesting -= 1;
         node
     }
 
@@ -242,10 +241,10 @@ impl<'p> Lowerer<'p> {
         if function.parent.is_some() {
             return Err(NoNode::at(at));
         }
-        if self.expanding.contains(&id) {
+        if self.expansion.open.contains(&id) {
             return Err(NoNode { why: "calls itself", ..NoNode::at(at) });
         }
-        if self.nesting >= MAX_NESTING || self.expansions >= MAX_EXPANSIONS {
+        if !self.expansion.is_within_limits() {
             return Err(NoNode { why: "needs too many nested calls", ..NoNode::at(at) });
         }
         self.pure_body(id, type_args, args, body).map_err(|inner| NoNode {
@@ -263,19 +262,19 @@ impl<'p> Lowerer<'p> {
         args: &[Def],
         body: &'p Expr,
     ) -> Result<Def, NoNode> {
-        self.expansions += 1;
+        self.expansion.n_calls += 1;
         let function = &self.program.fns[id];
         let type_args: Vec<sema::Ty> = type_args.iter().map(|&arg| self.close_ty(arg)).collect();
         let subst = Rc::new(bind(&function.tparams, &type_args));
         let instance = self.instances.push(Instance::expanded(subst));
         let outer = std::mem::replace(&mut self.frame.instance, instance);
-        self.expanding.push(id);
+        self.expansion.open.push(id);
         for (param, &arg) in function.params.iter().zip(args) {
             let bindings = self.pat_bindings(&param.pat, arg);
             self.bind_pure(bindings);
         }
         let value = self.pure(body);
-        self.expanding.pop();
+        self.expansion.open.pop();
         self.frame.instance = outer;
         value
     }

@@ -6,9 +6,11 @@
 //! function, whose variables it uses. It needs no closure: a continuation that uses
 //! values of another one is nested in it.
 
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
-use cranelift_entity::entity_impl;
+use cranelift_entity::{PrimaryMap, entity_impl};
 use nyala_ir::{Cont, Def, Linkage, Ty};
 use nyala_sema::tree::{self, AttrArg, Expr, FnId, Lambda, LocalId, Param, PatKind};
 use nyala_sema::types as sema;
@@ -37,7 +39,7 @@ impl InstanceId {
 
 /// The function, its type arguments, and the enclosing instance.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct InstanceKey {
+struct InstanceKey {
     function: FnId,
     args: Vec<sema::Ty>,
     parent: Option<InstanceId>,
@@ -55,6 +57,58 @@ pub(crate) struct Instance {
     pub(crate) fast_math: bool,
     /// Where it was first used, and in which instance.
     first_use: (Span, InstanceId),
+}
+
+/// The instances of one lowering.
+pub(crate) struct Instances {
+    all: PrimaryMap<InstanceId, Instance>,
+    /// The value of each used instance.
+    values: FxHashMap<InstanceKey, Def>,
+    /// Instances whose continuation exists but has no body yet.
+    pending: VecDeque<InstanceId>,
+    /// Nested functions whose captured variables are declared, in an enclosing instance.
+    captures_exist: FxHashSet<(FnId, InstanceId)>,
+    /// The number of generic instances.
+    n_generic: usize,
+}
+
+impl Instances {
+    /// Only the instance of statics: no function, no type parameters.
+    pub(crate) fn new() -> Instances {
+        let mut instances = Instances {
+            all: PrimaryMap::new(),
+            values: FxHashMap::default(),
+            pending: VecDeque::new(),
+            captures_exist: FxHashSet::default(),
+            n_generic: 0,
+        };
+        let nowhere = instances.push(Instance::nowhere());
+        debug_assert!(nowhere == InstanceId::NOWHERE);
+        instances
+    }
+
+    pub(crate) fn push(&mut self, instance: Instance) -> InstanceId {
+        self.all.push(instance)
+    }
+
+    /// The next instance without a body.
+    pub(crate) fn next_pending(&mut self) -> Option<InstanceId> {
+        self.pending.pop_front()
+    }
+}
+
+impl Index<InstanceId> for Instances {
+    type Output = Instance;
+
+    fn index(&self, id: InstanceId) -> &Instance {
+        &self.all[id]
+    }
+}
+
+impl IndexMut<InstanceId> for Instances {
+    fn index_mut(&mut self, id: InstanceId) -> &mut Instance {
+        &mut self.all[id]
+    }
 }
 
 /// The representation of a variable.
@@ -155,7 +209,7 @@ impl<'p> Lowerer<'p> {
     /// An instance of a function as a value.
     fn fn_instance(&mut self, id: FnId, args: Vec<sema::Ty>, parent: Option<InstanceId>, at: Span) -> Def {
         let key = InstanceKey { function: id, args, parent };
-        if let Some(&def) = self.fn_values.get(&key) {
+        if let Some(&def) = self.instances.values.get(&key) {
             return def;
         }
         let is_around = parent.is_some_and(|parent| self.instances_around().any(|around| around == parent));
@@ -165,7 +219,7 @@ impl<'p> Lowerer<'p> {
         }
         let is_sane = key.args.is_empty() || self.count_instance(id, &key.args, at);
         let def = self.instantiate(id, &key.args, parent, is_sane, at);
-        self.fn_values.insert(key, def);
+        self.instances.values.insert(key, def);
         def
     }
 
@@ -194,8 +248,8 @@ impl<'p> Lowerer<'p> {
 
     /// Whether one more generic instance is within the limit; reports an error if not.
     fn count_instance(&mut self, id: FnId, args: &[sema::Ty], at: Span) -> bool {
-        self.generic_instances += 1;
-        let too_many = self.generic_instances > MAX_INSTANCES;
+        self.instances.n_generic += 1;
+        let too_many = self.instances.n_generic > MAX_INSTANCES;
         let is_small = !too_many && self.has_sane_size(args);
         if !is_small {
             self.report_instances(too_many, self.program.fns[id].name, at);
@@ -257,7 +311,7 @@ impl<'p> Lowerer<'p> {
             _ => {}
         }
         self.instances[instance].function = Some((id, cont));
-        self.pending.push_back(instance);
+        self.instances.pending.push_back(instance);
         self.world.cont_def(cont)
     }
 
@@ -289,7 +343,7 @@ impl<'p> Lowerer<'p> {
         while let Some(next) = stack.pop() {
             let around = self.program.fns[next].parent.and_then(|parent| self.instance_around(parent));
             let key = around.map(|around| (next, around));
-            if key.is_some_and(|key| self.captures_exist.contains(&key)) {
+            if key.is_some_and(|key| self.instances.captures_exist.contains(&key)) {
                 continue;
             }
             let Some(captures) = self.facts.captures(next) else { continue };
@@ -313,7 +367,7 @@ impl<'p> Lowerer<'p> {
         if all_exist {
             let around = |id: FnId| Some((id, self.instance_around(self.program.fns[id].parent?)?));
             let checked: Vec<_> = seen.into_iter().filter_map(around).collect();
-            self.captures_exist.extend(checked);
+            self.instances.captures_exist.extend(checked);
         }
     }
 }

@@ -1,14 +1,12 @@
 //! The state of one lowering, and its main loop.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
-use cranelift_entity::PrimaryMap;
 use nyala_ir::{Def, Ty, World};
-use nyala_sema::tree::{FnId, Linkage, Program, StaticId};
+use nyala_sema::tree::{Linkage, Program};
 use nyala_sema::types as sema;
 use nyala_span::{Diagnostic, Name, SourceMap, Span};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::LowerOptions;
 use crate::Lowered;
@@ -17,8 +15,8 @@ use crate::entries::{Entry, Interface};
 use crate::errors::LowerError;
 use crate::facts::Facts;
 use crate::frame::Frame;
-use crate::instance::{Instance, InstanceId, InstanceKey, Subst};
-use crate::statics::StaticState;
+use crate::instance::{InstanceId, Instances, Subst};
+use crate::statics::{Expansion, StaticStates};
 use crate::types::TypeTable;
 
 /// One lowering.
@@ -37,33 +35,23 @@ pub(crate) struct Lowerer<'p> {
     pub(crate) lowered_types: TypeTable,
     /// The variables with debug information, by name and type.
     pub(crate) for_debuggers: FxHashMap<(Name, Ty), Def>,
-
-    pub(crate) instances: PrimaryMap<InstanceId, Instance>,
-    /// The value of each used instance.
-    pub(crate) fn_values: FxHashMap<InstanceKey, Def>,
-    /// Instances whose continuation exists but has no body yet.
-    pub(crate) pending: VecDeque<InstanceId>,
-    /// Nested functions whose captured variables are declared, in an enclosing instance.
-    pub(crate) captures_exist: FxHashSet<(FnId, InstanceId)>,
-    /// The number of generic instances.
-    pub(crate) generic_instances: usize,
-
-    pub(crate) statics: FxHashMap<StaticId, StaticState>,
-    /// Statics whose values are being computed.
-    pub(crate) open_statics: FxHashSet<StaticId>,
-    /// The number of calls that were expanded for the current static or filter.
-    pub(crate) expansions: usize,
-    /// The functions that are being expanded in a filter.
-    pub(crate) expanding: Vec<FnId>,
-    /// The number of enclosing expressions, over all bodies that are being expanded.
-    pub(crate) nesting: usize,
-    pub(crate) constructors: FxHashMap<nyala_ir::Ty, FxHashMap<u32, Def>>,
-    pub(crate) comparers: FxHashMap<nyala_ir::Ty, Def>,
-    /// The functions of the runtime that are called although no program declares them.
-    pub(crate) runtime_functions: FxHashMap<&'static str, Def>,
-
+    pub(crate) instances: Instances,
+    pub(crate) statics: StaticStates,
+    pub(crate) expansion: Expansion,
+    pub(crate) helpers: Helpers,
     /// The function that is being lowered.
     pub(crate) frame: Frame,
+}
+
+/// Functions that lowering adds to the program, each once.
+#[derive(Default)]
+pub(crate) struct Helpers {
+    /// Constructors as functions, by type and option.
+    pub(crate) constructors: FxHashMap<Ty, FxHashMap<u32, Def>>,
+    /// Comparisons of the targets of two pointers, by type.
+    pub(crate) comparers: FxHashMap<Ty, Def>,
+    /// Functions of the runtime that no program declares.
+    pub(crate) runtime: FxHashMap<&'static str, Def>,
 }
 
 impl<'p> Lowerer<'p> {
@@ -90,11 +78,7 @@ impl<'p> Lowerer<'p> {
         facts: Rc<Facts>,
     ) -> Lowerer<'p> {
         let mut world = World::new();
-        let mut instances = PrimaryMap::new();
-        // The instance of statics: no function, no type parameters.
-        let nowhere = instances.push(Instance::nowhere());
-        debug_assert!(nowhere == InstanceId::NOWHERE);
-        let frame = Frame::idle(&mut world, nowhere);
+        let frame = Frame::idle(&mut world, InstanceId::NOWHERE);
         Lowerer {
             program,
             sources,
@@ -106,19 +90,10 @@ impl<'p> Lowerer<'p> {
             errors: vec![],
             lowered_types: TypeTable::default(),
             for_debuggers: FxHashMap::default(),
-            instances,
-            fn_values: FxHashMap::default(),
-            pending: VecDeque::new(),
-            captures_exist: FxHashSet::default(),
-            generic_instances: 0,
-            statics: FxHashMap::default(),
-            open_statics: FxHashSet::default(),
-            expansions: 0,
-            expanding: vec![],
-            nesting: 0,
-            constructors: FxHashMap::default(),
-            comparers: FxHashMap::default(),
-            runtime_functions: FxHashMap::default(),
+            instances: Instances::new(),
+            statics: StaticStates::default(),
+            expansion: Expansion::default(),
+            helpers: Helpers::default(),
             frame,
         }
     }
@@ -158,7 +133,7 @@ impl<'p> Lowerer<'p> {
 
     /// Lowers the pending instances, and those they use.
     pub(crate) fn lower_pending(&mut self) {
-        while let Some(instance) = self.pending.pop_front() {
+        while let Some(instance) = self.instances.next_pending() {
             self.instance_body(instance);
             if self.errors.len() >= MAX_ERRORS {
                 break;

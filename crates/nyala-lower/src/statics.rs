@@ -19,7 +19,7 @@ use nyala_sema::tree::{self, Call, Expr, ExprKind, FnId, Program, StaticId};
 use nyala_sema::types as sema;
 use nyala_sema::visit;
 use nyala_span::{Diagnostic, SourceMap};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::LowerOptions;
 use crate::computed::Statics;
@@ -30,11 +30,37 @@ use crate::lowerer::Lowerer;
 
 /// The state of a static.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct StaticState {
+struct StaticState {
     /// Its initial value.
     value: Option<Def>,
     /// The global that holds it.
     address: Option<Def>,
+}
+
+/// The states of all statics that are initialized or being initialized.
+#[derive(Default)]
+pub(crate) struct StaticStates {
+    known: FxHashMap<StaticId, StaticState>,
+    /// Statics whose values are being computed.
+    open: FxHashSet<StaticId>,
+}
+
+/// Calls that are expanded in place, in filters and in initializers of statics.
+#[derive(Default)]
+pub(crate) struct Expansion {
+    /// The number of calls that were expanded for the current static or filter.
+    pub(crate) n_calls: usize,
+    /// The functions that are being expanded in a filter.
+    pub(crate) open: Vec<FnId>,
+    /// The number of enclosing expressions, over all bodies that are being expanded.
+    pub(crate) nesting: usize,
+}
+
+impl Expansion {
+    /// Whether one more call is within the limits.
+    pub(crate) fn is_within_limits(&self) -> bool {
+        self.nesting < MAX_NESTING && self.n_calls < MAX_EXPANSIONS
+    }
 }
 
 /// Computes the values of all statics that may have errors, to report them.
@@ -87,13 +113,13 @@ impl<'p> Lowerer<'p> {
             return None;
         }
         self.initialize(id);
-        self.statics[&id].value
+        self.statics.known[&id].value
     }
 
     /// The global that holds a static.
     pub(crate) fn static_address(&mut self, id: StaticId) -> Def {
         self.initialize(id);
-        let state = self.statics[&id];
+        let state = self.statics.known[&id];
         if let Some(address) = state.address {
             return address;
         }
@@ -110,7 +136,7 @@ impl<'p> Lowerer<'p> {
             self.world.set_global_linkage(global, linkage);
         }
         self.world.span = span;
-        self.statics.insert(id, StaticState { address: Some(address), ..state });
+        self.statics.known.insert(id, StaticState { address: Some(address), ..state });
         address
     }
 
@@ -119,20 +145,20 @@ impl<'p> Lowerer<'p> {
     fn initialize(&mut self, id: StaticId) {
         let mut stack = vec![(id, false)];
         while let Some((id, is_ready)) = stack.pop() {
-            if self.statics.contains_key(&id) {
+            if self.statics.known.contains_key(&id) {
                 continue;
             }
             let item = &self.program.statics[id];
             if is_ready {
                 let value = item.init.as_ref().and_then(|init| self.initial_value(id, init));
-                self.open_statics.remove(&id);
-                self.statics.insert(id, StaticState { value, address: None });
+                self.statics.open.remove(&id);
+                self.statics.known.insert(id, StaticState { value, address: None });
                 continue;
             }
             // Checking has found cycles, but does not look into functions.
-            if !self.open_statics.insert(id) {
+            if !self.statics.open.insert(id) {
                 self.errors.push(LowerError::StaticCycle { name: item.name, at: item.span });
-                self.statics.insert(id, StaticState::default());
+                self.statics.known.insert(id, StaticState::default());
                 continue;
             }
             stack.push((id, true));
@@ -153,7 +179,7 @@ impl<'p> Lowerer<'p> {
         let frame = Frame::new(&self.world, InstanceId::NOWHERE, block);
         let outer = std::mem::replace(&mut self.frame, frame);
         self.frame.expands_calls = true;
-        self.expansions = 0;
+        self.expansion.n_calls = 0;
         let start = self.frame.mem;
         let n_errors = self.errors.len();
         let value = self.value(init);
@@ -182,7 +208,7 @@ impl<'p> Lowerer<'p> {
     fn can_expand(&self, id: FnId) -> bool {
         let function = &self.program.fns[id];
         let is_known = function.body.is_some() && function.parent.is_none();
-        is_known && self.nesting < MAX_NESTING && self.expansions < MAX_EXPANSIONS
+        is_known && self.expansion.is_within_limits()
     }
 
     /// The value of a call that is expanded into the current block.
@@ -190,7 +216,7 @@ impl<'p> Lowerer<'p> {
         if !self.can_expand(id) {
             return None;
         }
-        self.expansions += 1;
+        self.expansion.n_calls += 1;
         self.expand(id, type_args, args)
     }
 
@@ -236,8 +262,8 @@ impl<'p> Lowerer<'p> {
 }
 
 /// The maximum number of expanded calls for one static or filter; beyond it is not constant.
-pub(crate) const MAX_EXPANSIONS: usize = 10_000;
+const MAX_EXPANSIONS: usize = 10_000;
 
 /// The maximum number of enclosing expressions, over all bodies that are being expanded, of an
 /// expanded call. It bounds the machine stack.
-pub(crate) const MAX_NESTING: usize = 256;
+const MAX_NESTING: usize = 256;
