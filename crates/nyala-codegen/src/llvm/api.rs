@@ -135,6 +135,7 @@ api! {
     LLVMGetNextInstruction: fn(Ref) -> Ref;
     LLVMIsAInstruction: fn(Ref) -> Ref;
     LLVMGetInstructionOpcode: fn(Ref) -> c_int;
+    LLVMGetFCmpPredicate: fn(Ref) -> c_int;
     LLVMGetNumOperands: fn(Ref) -> c_int;
     LLVMGetTypeKind: fn(Ref) -> c_int;
     LLVMGetIntTypeWidth: fn(Ref) -> c_uint;

@@ -10,7 +10,7 @@ use super::faults::Fault;
 use super::fused;
 use super::lane_moves::{self, Instructions};
 use super::{
-    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, overlapping_loads,
+    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, minima, overlapping_loads,
     single_lanes, versions, wide_masks,
 };
 
@@ -113,6 +113,7 @@ pub(super) fn optimized<'a>(
             }
             if options.opt_level > 1 {
                 overlapping_loads::permute(llvm, &machine, &module);
+                minima::name_instructions(llvm, &machine, &module);
             }
         }
     }
@@ -251,7 +252,7 @@ impl Drop for Machine<'_> {
 pub(super) struct Module<'a> {
     llvm: &'a Llvm,
     pub(super) context: Ref,
-    module: Ref,
+    pub(super) module: Ref,
     /// The errors that LLVM reported while it compiled, such as invalid assembly. The context has its address.
     errors: Box<Reports<'a>>,
 }

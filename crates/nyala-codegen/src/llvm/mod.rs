@@ -36,6 +36,7 @@ pub(crate) mod lane_moves;
 mod lane_registers;
 mod masked_bytes;
 mod masks;
+mod minima;
 mod overlapping_loads;
 mod processors;
 mod single_lanes;
