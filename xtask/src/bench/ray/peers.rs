@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::Context as _;
 use libloading::Library;
 
-use super::best_time;
 use super::scenes::{Hit, Ray, Scene};
-use crate::bench::process::{process_seconds, succeed};
+use super::{best_time, median_time};
+use crate::bench::process::succeed;
 use crate::{files, python};
 
 /// A version of Embree.
@@ -24,7 +24,7 @@ pub struct Built<'a> {
     pub name: &'static str,
     side: &'a Side,
     scenes: [*mut c_void; 2],
-    /// At medium quality.
+    /// At medium quality: the median of several.
     pub seconds: f64,
     pub bytes: i64,
 }
@@ -88,12 +88,10 @@ impl Side {
     }
 
     pub fn build(&self, scene: &Scene) -> Built<'_> {
-        let mut built =
-            Built { name: self.name, side: self, scenes: [std::ptr::null_mut(); 2], seconds: 0.0, bytes: 0 };
-        for is_high in [1, 0] {
-            let start = process_seconds();
+        let mut bytes = 0;
+        let mut make = |is_high: i32| {
             // SAFETY: the function has this type, and corners of triangles are indices of vertices.
-            built.scenes[is_high as usize] = unsafe {
+            unsafe {
                 let make = self.library.get::<Make>(b"make").expect("the source defines it");
                 make(
                     scene.vertices.as_ptr().cast(),
@@ -101,12 +99,18 @@ impl Side {
                     scene.triangles.as_ptr().cast(),
                     scene.triangles.len() as i64,
                     is_high,
-                    &mut built.bytes,
+                    &mut bytes,
                 )
-            };
-            built.seconds = process_seconds() - start;
-        }
-        built
+            }
+        };
+        let high = make(1);
+        let (medium, seconds) = median_time(|| make(0), |scene| self.release(scene));
+        Built { name: self.name, side: self, scenes: [medium, high], seconds, bytes }
+    }
+
+    fn release(&self, scene: *mut c_void) {
+        // SAFETY: the function has this type, and scenes are released once.
+        unsafe { self.library.get::<Drop_>(b"drop").expect("the source defines it")(scene) };
     }
 }
 
@@ -171,8 +175,7 @@ impl Built<'_> {
 impl Drop for Built<'_> {
     fn drop(&mut self) {
         for scene in self.scenes {
-            // SAFETY: the function has this type, and the scenes are dropped once.
-            unsafe { self.side.library.get::<Drop_>(b"drop").expect("the source defines it")(scene) };
+            self.side.release(scene);
         }
     }
 }
