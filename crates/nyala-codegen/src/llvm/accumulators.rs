@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, c_int, c_uint};
 
 use super::Llvm;
-use super::api::{Api, Ref};
+use super::api::{Api, Ref, list};
 
 /// The number of accumulators of an unrolled loop: the latency of an addition times the additions of one cycle.
 const MAX_ACCUMULATORS: usize = 4;
@@ -63,12 +63,6 @@ pub(super) unsafe fn introduce(llvm: &Llvm, context: Ref, module: Ref) -> bool {
         (api.LLVMDisposeBuilder)(builder);
         has_changed
     }
-}
-
-/// The members of one of LLVM's lists.
-fn list(first: Ref, next: impl Fn(Ref) -> Ref) -> Vec<Ref> {
-    let some = |member: Ref| (!member.is_null()).then_some(member);
-    std::iter::successors(some(first), |&member| some(next(member))).collect()
 }
 
 /// An associative and commutative operation.

@@ -1,6 +1,7 @@
 //! The functions of LLVM's C interface that are used, as the headers declare them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::iter;
 use std::path::Path;
 
 use libloading::Library;
@@ -10,6 +11,12 @@ use super::processors::Processors;
 
 /// A pointer to an object of LLVM, or null.
 pub(super) type Ref = *mut c_void;
+
+/// The members of one of LLVM's lists.
+pub(super) fn list(first: Ref, next: impl Fn(Ref) -> Ref) -> Vec<Ref> {
+    let some = |member: Ref| (!member.is_null()).then_some(member);
+    iter::successors(some(first), |&member| some(next(member))).collect()
+}
 
 /// A name to look up, and whether it must exist (0).
 #[repr(C)]

@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 
 use super::Llvm;
-use super::api::{Api, Ref};
+use super::api::{Api, Ref, list};
 use super::compile::{Machine, Module};
 
 /// `LLVMOpcode`s.
@@ -66,12 +66,6 @@ pub(super) unsafe fn name_instructions(llvm: &Llvm, machine: &Machine<'_>, modul
         }
         (api.LLVMDisposeBuilder)(builder);
     }
-}
-
-/// The members of one of LLVM's lists.
-fn list(first: Ref, next: impl Fn(Ref) -> Ref) -> Vec<Ref> {
-    let some = |member: Ref| (!member.is_null()).then_some(member);
-    std::iter::successors(some(first), |&member| some(next(member))).collect()
 }
 
 /// The minimum or maximum that an instruction stores where it loads an operand.

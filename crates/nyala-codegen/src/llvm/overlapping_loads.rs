@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 
 use super::Llvm;
-use super::api::{Api, Ref};
+use super::api::{Api, Ref, list};
 use super::compile::{Machine, Module};
 use super::versions::name_of;
 
@@ -84,12 +84,6 @@ pub(super) unsafe fn permute(llvm: &Llvm, machine: &Machine<'_>, module: &Module
         }
         (api.LLVMDisposeBuilder)(builder);
     }
-}
-
-/// The members of one of LLVM's lists.
-fn list(first: Ref, next: impl Fn(Ref) -> Ref) -> Vec<Ref> {
-    let some = |member: Ref| (!member.is_null()).then_some(member);
-    std::iter::successors(some(first), |&member| some(next(member))).collect()
 }
 
 /// The groups of a block with at least three loads.
