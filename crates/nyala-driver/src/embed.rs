@@ -40,6 +40,7 @@ use nyala_runtime::CALLED_BY_COMPILED_CODE;
 use nyala_span::Diagnostic;
 
 use crate::errors::EmbedError;
+use crate::excerpts::Excerpt;
 use crate::link::Library;
 use crate::native::{self, HostFunction, NativeOptions};
 use crate::packages::TargetChoice;
@@ -73,6 +74,7 @@ pub struct Compiler {
 #[derive(Clone, Debug)]
 enum Source {
     Text { name: String, text: String },
+    Excerpt { excerpt: Excerpt, before: String, after: String },
     File(PathBuf),
     Package(PathBuf),
 }
@@ -94,6 +96,18 @@ impl Compiler {
     #[must_use]
     pub fn text(mut self, name: impl Into<String>, text: impl Into<String>) -> Compiler {
         self.sources.push(Source::Text { name: name.into(), text: text.into() });
+        self
+    }
+
+    /// Adds a part of another file, such as an expression in a configuration, with text before and after it. Diagnostics point to that file.
+    #[must_use]
+    pub fn excerpt(
+        mut self,
+        excerpt: Excerpt,
+        before: impl Into<String>,
+        after: impl Into<String>,
+    ) -> Compiler {
+        self.sources.push(Source::Excerpt { excerpt, before: before.into(), after: after.into() });
         self
     }
 
@@ -164,6 +178,9 @@ impl Compiler {
         for source in &self.sources {
             match source {
                 Source::Text { name, text } => session.add_text(name.as_str(), text.as_str()),
+                Source::Excerpt { excerpt, before, after } => {
+                    session.add_excerpt(excerpt.clone(), before, after)
+                }
                 Source::File(path) => session.load(path),
                 Source::Package(folder) => session.load_package(folder, &TargetChoice::Library),
             }
@@ -308,7 +325,8 @@ pub struct CompileError {
 }
 
 impl CompileError {
-    fn of(session: Session) -> CompileError {
+    fn of(mut session: Session) -> CompileError {
+        session.trace_back_excerpts();
         let errors = session.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
         let report = Report::new(errors.cloned().collect());
         CompileError { text: report.human(&session.sources, false), diagnostics: session.diagnostics }

@@ -47,6 +47,7 @@ pub mod embedded;
 pub mod errors;
 pub mod evaluation;
 pub mod examples;
+pub mod excerpts;
 mod libdevice;
 pub mod link;
 mod loading;

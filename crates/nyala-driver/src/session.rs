@@ -14,6 +14,7 @@ use nyala_syntax::ast::Dialect;
 use crate::compile_time::Limits;
 use crate::edition::{Edition, Prelude};
 use crate::errors::FileError;
+use crate::excerpts::{Excerpt, Excerpts};
 use crate::loading::LoadedPackage;
 use crate::modules::Read as ReadFile;
 use crate::packages::Chosen;
@@ -78,6 +79,8 @@ pub struct Session {
     pub(crate) deep_functions: Vec<Name>,
     /// The files of a program that is not a package.
     pub(crate) files: Vec<ReadFile>,
+    /// The parts of other files among them.
+    pub(crate) excerpts: Excerpts,
     /// The target of a package that is the program.
     pub(crate) chosen: Option<Chosen>,
     /// An example in the documentation of that package, which is the program instead.
@@ -97,6 +100,7 @@ impl Session {
             parameters: None,
             deep_functions: vec![],
             files: vec![],
+            excerpts: Excerpts::default(),
             chosen: None,
             example: None,
             packages: vec![],
@@ -124,6 +128,19 @@ impl Session {
     pub fn add_text(&mut self, name: impl Into<String>, text: impl Into<String>) {
         let id = self.add_source(name, text);
         self.files.extend(id.map(|id| ReadFile { id, source: None, modules: None }));
+    }
+
+    /// Adds a part of another file to the program, with text before and after it.
+    pub fn add_excerpt(&mut self, excerpt: Excerpt, before: &str, after: &str) {
+        let text = [before, &excerpt.code, after].concat();
+        let Some(id) = self.add_source(excerpt.file.as_str(), text) else { return };
+        self.files.push(ReadFile { id, source: None, modules: None });
+        self.excerpts.add(excerpt, id, before.len());
+    }
+
+    /// Moves diagnostics of excerpts to the files that these are from.
+    pub(crate) fn trace_back_excerpts(&mut self) {
+        self.excerpts.trace_back(&mut self.diagnostics, &mut self.sources);
     }
 
     /// Reads a file of a package. What cannot be read is reported.
