@@ -80,8 +80,9 @@ mod tests {
     #[test]
     fn checkpoints_are_read_as_written_and_rejected_otherwise() {
         let path = std::env::temp_dir().join(format!("nyala-checkpoint-{}", std::process::id()));
-        let problem =
-            |n: u32| Problem::read(&format!("[problem]\nequation = \"heat\"\nintervals = {n}\n")).unwrap();
+        let problem = |n: u32| {
+            Problem::read("heat.toml", &format!("[problem]\nequation = \"heat\"\nintervals = {n}\n")).unwrap()
+        };
         let checkpoint = Checkpoint { n_steps: 7, states: vec![vec![1.5; 25], vec![-1.0; 25]] };
         checkpoint.write(&path, &problem(4)).unwrap();
         let read = Checkpoint::read(&path, &problem(4)).unwrap().unwrap();

@@ -9,9 +9,9 @@ use crate::kernel::Kernel;
 use crate::output::{self, Animation};
 use crate::problem::Problem;
 
-pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
+pub fn run(args: &Args, problem: &Problem) -> Result<()> {
     output::check(args, problem)?;
-    let kernel = Kernel::compile(problem, program, args.mpi)?;
+    let kernel = Kernel::compile(problem, args.processors())?;
     let stored = Checkpoint::of(args, problem)?;
     let (mut n_steps, mut states) = match stored {
         Some(stored) if stored.states.len() == 2 => (stored.n_steps, stored.states),

@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 
 use anyhow::Result;
-use nyala_driver::embed::{Compiler, Function, Module};
+use nyala_driver::embed::{Function, Module};
 use nyala_driver::link::Library;
 
 use crate::problem::Problem;
-use crate::program::PROGRESS;
+use crate::program::{self, CHECKS, PROGRESS, Processors};
+use crate::values::{self, Wrong};
 
+type Find = unsafe extern "C" fn(i32, *mut f64) -> i32;
 type Start = unsafe extern "C" fn(i32, *mut f64);
 type Solve = unsafe extern "C" fn(i32, *mut f64);
 type Begin = unsafe extern "C" fn() -> i32;
@@ -22,6 +24,7 @@ pub type State = Vec<f64>;
 pub struct Kernel {
     n: i32,
     n_points: usize,
+    find: Function<Find>,
     start: Function<Start>,
     solve: Function<Solve>,
     take_steps: Function<TakeSteps>,
@@ -51,25 +54,44 @@ extern "C" fn progress(cycle: i32, norm: f64) -> i32 {
 }
 
 impl Kernel {
-    /// With `mpi`, the process becomes one of several.
-    pub fn compile(problem: &Problem, text: &str, mpi: bool) -> Result<Kernel> {
-        let mut compiler = Compiler::new().text("problem.impala", text);
-        if mpi {
+    /// With MPI, the process becomes one of several. The values of the problem are checked.
+    pub fn compile(problem: &Problem, processors: Processors) -> Result<Kernel> {
+        let mut compiler = program::compiler(problem, processors);
+        if processors.mpi {
             compiler = compiler.link(Library::new(OsStr::new("mpi")));
         }
-        let module: Module =
-            compiler.define(PROGRESS, progress as extern "C" fn(i32, f64) -> i32).compile()?;
-        // SAFETY: the methods below pass states of all points.
-        unsafe {
-            Ok(Kernel {
+        let compiler = compiler
+            .define(PROGRESS, progress as extern "C" fn(i32, f64) -> i32)
+            .define(CHECKS, values::hear as extern "C" fn(i32, i32, i32));
+        let module: Module = compiler.compile()?;
+        // SAFETY: the methods below pass states of all points, and a place of four numbers.
+        let kernel = unsafe {
+            Kernel {
                 n: problem.n as i32,
                 n_points: problem.n_points(),
+                find: module.function("find_wrong_value")?,
                 start: module.function("fill_with_start")?,
                 solve: module.function("solve_problem")?,
                 take_steps: module.function("take_steps")?,
                 end: module.function("end")?,
                 rank: module.function::<Begin>("begin")?(),
-            })
+            }
+        };
+        if kernel.is_first() {
+            values::check(problem, &kernel)?;
+        }
+        Ok(kernel)
+    }
+
+    /// A function that looks for a value that the problem cannot have.
+    pub fn finder(&self) -> impl FnOnce() -> Option<Wrong> + Send + 'static {
+        let (n, find) = (self.n, self.find.clone());
+        move || {
+            let mut place = [0.0; 4];
+            // SAFETY: the function writes four numbers.
+            let function = unsafe { find(n, place.as_mut_ptr()) };
+            let [x, y, z, value] = place;
+            Some(Wrong { function: usize::try_from(function).ok()?, position: [x, y, z], value })
         }
     }
 

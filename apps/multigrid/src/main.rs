@@ -1,18 +1,22 @@
 //! `nyala-multigrid`: solves the problem of a file, by the library `multigrid`.
 //!
-//! The command line ([`cli`]) names a file, which describes an equation ([`problem`]). The app writes a program in Impala for it ([`program`]), compiles it ([`kernel`]), and
-//! runs it ([`solve`], [`evolve`]) from the start or from a checkpoint ([`checkpoint`]). It plots the convergence ([`plot`]) and writes
-//! pictures, animations and data for other programs ([`output`]). Errors on the command line end with status 2, all others with status 1.
+//! The command line ([`cli`]) names a file, which describes an equation ([`problem`]) by functions of the position
+//! ([`expression`]). The app writes a program in Impala for it ([`program`]), compiles it ([`kernel`]), checks the values
+//! of the functions ([`values`]), and runs it ([`solve`], [`evolve`]) from the start or from a checkpoint
+//! ([`checkpoint`]). It plots the convergence ([`plot`]) and writes pictures, animations and data for other programs
+//! ([`output`]). Errors on the command line end with status 2, all others with status 1.
 
 mod checkpoint;
 mod cli;
 mod evolve;
+mod expression;
 mod kernel;
 mod output;
 mod plot;
 mod problem;
 mod program;
 mod solve;
+mod values;
 
 use std::process::ExitCode;
 
@@ -40,14 +44,13 @@ fn run_args() -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     let name = args.problem.display();
     let text = std::fs::read_to_string(&args.problem).with_context(|| format!("cannot read `{name}`"))?;
-    let problem = Problem::read(&text).with_context(|| format!("in `{name}`"))?;
-    let program = program::write(&problem, args.processors());
+    let problem = Problem::read(&name.to_string(), &text).with_context(|| format!("in `{name}`"))?;
     if args.show_program {
-        print!("{program}");
+        print!("{}", program::write(&problem, args.processors()));
         return Ok(());
     }
     match problem.equation {
-        Equation::Poisson => solve::run(args, &problem, &program),
-        Equation::Heat | Equation::Wave => evolve::run(args, &problem, &program),
+        Equation::Poisson => solve::run(args, &problem),
+        Equation::Heat | Equation::Wave => evolve::run(args, &problem),
     }
 }

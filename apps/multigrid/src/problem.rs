@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, bail, ensure};
 use toml_edit::{Document, Item, TableLike};
 
+use crate::expression::Expression;
+
 pub struct Problem {
     pub equation: Equation,
     /// 2 or 3.
@@ -18,11 +20,11 @@ pub struct Problem {
     pub boundaries: [Boundary; 3],
     pub precision: Precision,
     /// The right-hand side, or the source of heat or waves.
-    pub source: String,
+    pub source: Expression,
     /// The coefficient `k` of `-div (k grad u)`, if it is not 1.
-    pub coefficient: Option<String>,
+    pub coefficient: Option<Expression>,
     /// The state at the start, and the given values at the boundary.
-    pub start: String,
+    pub start: Expression,
     pub solver: Solver,
     pub time: Time,
 }
@@ -83,7 +85,8 @@ pub struct Time {
 const MAX_POINTS: u64 = 1 << 30;
 
 impl Problem {
-    pub fn read(text: &str) -> Result<Problem> {
+    /// The problem that a file with this name describes.
+    pub fn read(file: &str, text: &str) -> Result<Problem> {
         let document = Document::parse(text)?;
         let root = Table { name: String::new(), table: document.as_table() };
         root.check_keys(&["problem", "solver", "time"])?;
@@ -110,7 +113,10 @@ impl Problem {
             &[("poisson", Equation::Poisson), ("heat", Equation::Heat), ("wave", Equation::Wave)],
         )?;
         let equation = equation.context("`problem.equation` is missing")?;
-        let coefficient = problem.text("coefficient")?;
+        let expression = |key: &str| problem.expression(key, file, text);
+        let zero = || Expression::constant("0.0");
+        let (source, start) = (expression("source")?, expression("start")?);
+        let coefficient = expression("coefficient")?;
         let time = Time::read(&root.table_of("time")?, equation, dims, n)?;
         Ok(Problem {
             equation,
@@ -120,9 +126,9 @@ impl Problem {
             precision: problem
                 .choice("precision", &[("f32", Precision::F32), ("f64", Precision::F64)])?
                 .unwrap_or(Precision::F64),
-            source: problem.text("source")?.unwrap_or_else(|| "0.0".to_owned()),
+            source: source.unwrap_or_else(zero),
             coefficient,
-            start: problem.text("start")?.unwrap_or_else(|| "0.0".to_owned()),
+            start: start.unwrap_or_else(zero),
             solver: Solver::read(&root.table_of("solver")?, n)?,
             time,
         })
@@ -210,10 +216,11 @@ impl<'a> Table<'a> {
         Ok(Table { name, table })
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>> {
+    /// A function of the position, in the file with this name and text.
+    fn expression(&self, key: &str, file: &str, text: &str) -> Result<Option<Expression>> {
         let Some(item) = self.table.get(key) else { return Ok(None) };
-        let text = item.as_str().with_context(|| format!("`{}` must be a string", self.path(key)))?;
-        Ok(Some(text.to_owned()))
+        let expression = Expression::read(file, text, item);
+        expression.with_context(|| format!("`{}` must be a string", self.path(key))).map(Some)
     }
 
     fn number(&self, key: &str, default: i64, least: i64, most: i64) -> Result<i64> {

@@ -16,9 +16,9 @@ use crate::problem::Problem;
 /// Cycles between two checkpoints.
 const CYCLES_PER_CHECKPOINT: u32 = 5;
 
-pub fn run(args: &Args, problem: &Problem, program: &str) -> Result<()> {
+pub fn run(args: &Args, problem: &Problem) -> Result<()> {
     output::check(args, problem)?;
-    let kernel = Kernel::compile(problem, program, args.mpi)?;
+    let kernel = Kernel::compile(problem, args.processors())?;
     let stored = Checkpoint::of(args, problem)?;
     let mut n_cycles = stored.as_ref().map_or(0, |stored| stored.n_steps);
     if n_cycles > 0 && kernel.is_first() {

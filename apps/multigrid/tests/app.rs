@@ -90,6 +90,48 @@ fn heat_spreads_and_is_kept() {
 }
 
 #[test]
+fn an_expression_that_does_not_end_is_an_error() {
+    let source = "{ let mut s = 0.0; while s >= 0.0 { s += if y > 0.7 { 0.0 } else { -1.0 } } s }";
+    let folder = folder(
+        "endless",
+        &format!("[problem]\nequation = \"poisson\"\nintervals = 8\nsource = \"{source}\"\n"),
+    );
+    let error = failure(&folder, &[]);
+    assert!(
+        error.contains("problem.toml:4: after 10 s, `problem.source` still has no value for y = 0.75"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_periodic_coefficient_continues_at_the_other_side() {
+    // Heat is kept, though the coefficient jumps at the border.
+    let problem = "[problem]\nequation = \"heat\"\nintervals = 16\nboundary = \"periodic\"\ncoefficient = \"if x > 0.5 { 1.0 } else { 0.1 }\"\nstart = \"x\"\n[time]\nsteps = 100\n";
+    let folder = folder("coefficient", problem);
+    output(&folder, &["--vtk", "u.vtk"]);
+    let values = values(&folder.join("u.vtk"));
+    let sum: f64 = (0..16).flat_map(|y| &values[y * 17..y * 17 + 16]).sum();
+    assert!((sum - 16.0 * 7.5).abs() < 1e-9, "{sum}");
+}
+
+#[test]
+fn a_grid_that_is_larger_than_the_caches_has_all_its_values() {
+    // Far from the boundary, each step adds `4 dt` to a paraboloid.
+    let problem = "[problem]\nequation = \"heat\"\nintervals = 2048\nstart = \"x * x + y * y\"\n[time]\nstep = 1e-8\nsteps = 4\nsteps_per_frame = 4\n";
+    let folder = folder("large", problem);
+    output(&folder, &["--vtk", "u.vtk", "--threads", "1"]);
+    let values = values(&folder.join("u.vtk"));
+    let at = |i: usize| i as f64 / 2048.0;
+    for y in 5..2044 {
+        for x in 5..2044 {
+            let expected = at(x).powi(2) + at(y).powi(2) + 16e-8;
+            let found = values[y * 2049 + x];
+            assert!((found - expected).abs() < 1e-12, "{x}, {y}: {found} and {expected}");
+        }
+    }
+}
+
+#[test]
 fn a_wave_in_space_swings() {
     // A standing wave: `cos(pi t sqrt(3))` times its start.
     let problem = "[problem]\nequation = \"wave\"\ndimensions = 3\nintervals = 16\nprecision = \"f64\"\nstart = \"sin(3.14159265 * x) * sin(3.14159265 * y) * sin(3.14159265 * z)\"\n[time]\nstep = 0.02\nsteps = 29\n";
@@ -107,7 +149,15 @@ fn errors_name_what_is_wrong() {
         ("[problem]\nequation = \"heat\"\nintervalls = 3\n", "there is no key `problem.intervalls`"),
         ("[problem]\nequation = \"heat\"\nintervals = 1\n", "`problem.intervals` must be a number from 2"),
         ("[problem]\nequation = \"poisson\"\nintervals = 7\n", "`problem.intervals` must be even"),
-        ("[problem]\nequation = \"poisson\"\nintervals = 8\nsource = \"x +\"\n", "problem.impala"),
+        ("[problem]\nequation = \"poisson\"\nintervals = 8\nsource = \"x +\"\n", "problem.toml:4:"),
+        (
+            "[problem]\nequation = \"poisson\"\nintervals = 8\ncoefficient = \"x - 0.5\"\n",
+            "problem.toml:4: `problem.coefficient` must be greater than 0 and finite, but it is -0.4375 at (0.0625, 0.125)",
+        ),
+        (
+            "[problem]\nequation = \"wave\"\nintervals = 8\nstart = \"1.0 / x\"\n",
+            "problem.toml:4: `problem.start` must be finite, but it is inf at (0, 0)",
+        ),
         (
             "[problem]\nequation = \"heat\"\nintervals = 8\nstart = \"x * x * y\"\n[time]\nstep = 1.0\n",
             "choose a smaller `time.step`",
