@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use nyala_driver::embed::CompileError;
 
 use cli::Args;
 use problem::{Equation, Problem};
@@ -35,7 +36,11 @@ fn run_args() -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Errors of the compiler say that they are.
+            match error.downcast_ref::<CompileError>() {
+                Some(errors) => eprintln!("{errors}"),
+                None => eprintln!("error: {error:#}"),
+            }
             ExitCode::FAILURE
         }
     }

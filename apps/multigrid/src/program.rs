@@ -1,4 +1,5 @@
-//! The program in Impala for a problem: the functions that it is given by, its parts, and [`KERNELS`], which are the same for all problems.
+//! The program in Impala for a problem: the functions that it is given by, its parts, and [`KERNELS`], which are the
+//! same for all problems.
 
 use std::fmt::Write;
 

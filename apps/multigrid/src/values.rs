@@ -1,4 +1,5 @@
-//! Checks of the values of a problem's functions, before they are used: all are finite, coefficients are positive, and their computation ends.
+//! Checks of the values of a problem's functions, before they are used: all are finite, coefficients are positive, and
+//! their computation ends.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,12 +12,13 @@ use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::program;
 
-/// The time between two looks at what is computed, and how many of them without a new slice of the grid mean that a loop does not end. A process that is
-/// stopped for a while does not look either.
+/// The time between two looks at what is computed, and how many of them without a new slice of the grid mean that a
+/// loop does not end. A process that is stopped for a while does not look either.
 const PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSES: u32 = 100;
 
-/// A slice of the grid: the number of the function that is computed there, the number of the slice, and how many there are.
+/// A slice of the grid: the number of the function that is computed there, the number of the slice, and how many there
+/// are.
 type Slice = (i32, i32, i32);
 
 /// The slices that have been begun, and the last one.

@@ -99,7 +99,8 @@ impl Compiler {
         self
     }
 
-    /// Adds a part of another file, such as an expression in a configuration, with text before and after it. Diagnostics point to that file.
+    /// Adds a part of another file, such as an expression in a configuration, with text before and after it.
+    /// Diagnostics point to that file.
     #[must_use]
     pub fn excerpt(
         mut self,

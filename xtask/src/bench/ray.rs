@@ -194,7 +194,8 @@ fn best_time(quick: bool, least: f64, mut run: impl FnMut()) -> (f64, f64) {
 /// How often a hierarchy is built.
 const BUILDS: usize = 7;
 
-/// The last of several hierarchies, and the median of their processor times; the others are released. Times vary: the system clears new memory.
+/// The last of several hierarchies, and the median of their processor times; the others are released. Times vary: the
+/// system clears new memory.
 fn median_time<T>(mut build: impl FnMut() -> T, mut release: impl FnMut(T)) -> (T, f64) {
     let mut seconds = vec![];
     loop {

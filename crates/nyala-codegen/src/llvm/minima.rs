@@ -1,9 +1,10 @@
 //! Minima and maxima that replace one of their operands in memory, for x86.
 //!
-//! LLVM turns a store of `select(c, x, load p)` to `p` into a store of `x` under the mask `c`, before it sees that the select is a
-//! minimum. Where a later load needs the result soon, as in the boxes of bins, it waits for such a store: the processor does not
-//! forward it. With AVX2, masked stores are slow on some processors in any case. So these selects become the instruction that
-//! computes them; it gives the second operand where one is NaN or both are zero, as the select does.
+//! LLVM turns a store of `select(c, x, load p)` to `p` into a store of `x` under the mask `c`, before it sees that the
+//! select is a minimum. Where a later load needs the result soon, as in the boxes of bins, it waits for such a store:
+//! the processor does not forward it. With AVX2, masked stores are slow on some processors in any case. So these
+//! selects become the instruction that computes them; it gives the second operand where one is NaN or both are zero, as
+//! the select does.
 //!
 //! ```text
 //! %y = load <8 x float>, ptr %p           %y = load <8 x float>, ptr %p
@@ -51,7 +52,8 @@ struct Bound {
 /// No other code uses the module.
 pub(super) unsafe fn name_instructions(llvm: &Llvm, machine: &Machine<'_>, module: &Module<'_>) {
     let api = &llvm.api;
-    // SAFETY: the caller's promise. The builder is disposed of once. Only selects that are listed are replaced, after all of them are known.
+    // SAFETY: the caller's promise. The builder is disposed of once. Only selects that are listed are replaced, after
+    // all of them are known.
     unsafe {
         let functions = module.functions().into_iter().filter(|&it| (api.LLVMIsDeclaration)(it) == 0);
         let blocks = functions
