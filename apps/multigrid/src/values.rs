@@ -63,10 +63,11 @@ pub fn check(problem: &Problem, kernel: &Kernel) -> Result<()> {
 
 fn describe(problem: &Problem, wrong: Wrong) -> String {
     let (name, place) = named(problem, wrong.function);
-    let position: Vec<String> = wrong.position[..problem.dims as usize].iter().map(f64::to_string).collect();
+    let position: Vec<String> =
+        wrong.position[..problem.dims as usize].iter().map(|x| format!("{x:?}")).collect();
     let must = if name == "coefficient" { "greater than 0 and finite" } else { "finite" };
     format!(
-        "{place}: `problem.{name}` must be {must}, but it is {} at ({})",
+        "{place}: `problem.{name}` must be {must}, but it is {:?} at ({})",
         wrong.value,
         position.join(", ")
     )

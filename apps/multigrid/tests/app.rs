@@ -156,7 +156,11 @@ fn errors_name_what_is_wrong() {
         ),
         (
             "[problem]\nequation = \"wave\"\nintervals = 8\nstart = \"1.0 / x\"\n",
-            "problem.toml:4: `problem.start` must be finite, but it is inf at (0, 0)",
+            "problem.toml:4: `problem.start` must be finite, but it is inf at (0.0, 0.0)",
+        ),
+        (
+            "[problem]\nequation = \"poisson\"\nintervals = 8\nprecision = \"f32\"\nsource = \"1e99\"\n",
+            "problem.toml:5: `problem.source` must be finite, but it is 1e99 at (0.0, 0.0)",
         ),
         (
             "[problem]\nequation = \"heat\"\nintervals = 8\nstart = \"x * x * y\"\n[time]\nstep = 1.0\n",
