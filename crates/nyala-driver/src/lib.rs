@@ -8,7 +8,7 @@
 //!   other files;
 //! * [`device`]: code for GPUs and other devices; `libdevice`: NVIDIA's library for it;
 //! * [`link`](mod@link): executables;
-//! * [`embed`]: programs inside of a Rust program;
+//! * [`embed`]: programs inside of a Rust program; [`excerpts`]: parts of files in other languages;
 //! * [`timings`]: the times of the phases;
 //! * [`render`]: diagnostics as text or JSON;
 //! * [`evaluation`]: the report on partial evaluation, as text, JSON or HTML;

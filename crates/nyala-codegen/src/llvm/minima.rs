@@ -15,6 +15,7 @@
 //!
 //! That comes after LLVM's optimizations, which know selects better.
 
+use std::collections::HashSet;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 
@@ -60,7 +61,10 @@ pub(super) unsafe fn name_instructions(llvm: &Llvm, machine: &Machine<'_>, modul
             .flat_map(|it| list((api.LLVMGetFirstBasicBlock)(it), |it| (api.LLVMGetNextBasicBlock)(it)));
         let instructions = blocks
             .flat_map(|it| list((api.LLVMGetFirstInstruction)(it), |it| (api.LLVMGetNextInstruction)(it)));
-        let bounds: Vec<Bound> = instructions.filter_map(|it| bound_of_store(api, it)).collect();
+        // A select may be stored several times.
+        let mut selects = HashSet::new();
+        let bounds = instructions.filter_map(|it| bound_of_store(api, it));
+        let bounds: Vec<Bound> = bounds.filter(|bound| selects.insert(bound.select)).collect();
         let have = if bounds.is_empty() { return } else { machine.instructions() };
         let builder = (api.LLVMCreateBuilderInContext)(module.context);
         for bound in bounds.iter().filter(|bound| if bound.rounds { have.avx512 } else { have.avx2 }) {
@@ -158,7 +162,7 @@ unsafe fn replace(api: &Api, module: &Module<'_>, builder: Ref, bound: &Bound) {
 
 #[cfg(test)]
 mod tests {
-    use crate::llvm::{Llvm, Options, Output, compile};
+    use crate::llvm::testing::x86_assembly;
 
     /// The machine code of a function that replaces elements in memory by `select`.
     fn code(cpu: &str, ty: &str, comparison: &str, operands: &str) -> String {
@@ -172,14 +176,7 @@ mod tests {
                ret void
              }}"
         );
-        let options = Options {
-            target: Some("x86_64-unknown-linux-gnu".into()),
-            cpu: Some(cpu.into()),
-            ..Options::default()
-        };
-        let llvm = Llvm::get().expect("a Rust toolchain has LLVM");
-        let code = compile(llvm, &text, &options, Output::Assembly, |_| {}).expect("it is well formed");
-        String::from_utf8(code).expect("assembly is text")
+        x86_assembly(&text, cpu)
     }
 
     #[test]
@@ -204,6 +201,20 @@ mod tests {
                 assert!(is_plain, "{cpu}, {ty}, {comparison}: {code}");
             }
         }
+    }
+
+    #[test]
+    fn a_minimum_that_is_stored_twice_is_computed_once() {
+        let text = "define void @f(ptr %p, <8 x float> %x) {
+               %y = load <8 x float>, ptr %p, align 4
+               %c = fcmp olt <8 x float> %x, %y
+               %m = select <8 x i1> %c, <8 x float> %x, <8 x float> %y
+               store volatile <8 x float> %m, ptr %p, align 4
+               store volatile <8 x float> %m, ptr %p, align 4
+               ret void
+             }";
+        let code = x86_assembly(text, "x86-64-v3");
+        assert_eq!(code.matches("vminps").count(), 1, "{code}");
     }
 
     #[test]

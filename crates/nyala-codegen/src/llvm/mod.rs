@@ -10,6 +10,7 @@
 //! * `accumulators`: reductions of lanes in loops;
 //! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for
 //!   them, for processors that are bad at them;
+//! * `minima`: minima and maxima that replace an operand in memory;
 //! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * `fused`: what products lose by rounding, by fused operations;
