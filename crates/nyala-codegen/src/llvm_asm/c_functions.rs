@@ -45,12 +45,12 @@ impl ModuleWriter<'_> {
             }
             Linkage::Internal | Linkage::Device(_) | Linkage::Intrinsic(_) | Linkage::Debugger => {}
         }
-        if let Some(name) = self.names_for_c.get(&cont) {
+        if let Some(name) = self.wrapper_symbols.for_c.get(&cont) {
             return Some(name.clone());
         }
         let function = self.program.functions.get(cont).filter(|function| function.captures.is_empty())?;
         let name = format!("@{}", self.names.unique(&format!("{}.c", data.name)));
-        self.names_for_c.insert(cont, name.clone());
+        self.wrapper_symbols.for_c.insert(cont, name.clone());
         let text = self.for_c(function, "internal ", &name);
         self.functions.push(text);
         Some(name)
@@ -60,7 +60,7 @@ impl ModuleWriter<'_> {
     pub(crate) fn code_of_result(&mut self, results: &[Ty], at: Span) -> Option<String> {
         let &[function] = results else { return None };
         self.world.types.as_cn(function)?;
-        if let Some(name) = self.codes_of_c.get(&function) {
+        if let Some(name) = self.wrapper_symbols.of_c.get(&function) {
             return Some(name.clone());
         }
         if self.program.functions.styles().is_passing_type(function) {
@@ -88,7 +88,7 @@ impl ModuleWriter<'_> {
         let mut typed = vec!["ptr %function".to_owned()];
         typed.extend(taken);
         let name = format!("@{}", self.names.unique("call_c"));
-        self.codes_of_c.insert(function, name.clone());
+        self.wrapper_symbols.of_c.insert(function, name.clone());
         let (head, text) =
             (format!("{}{result} {name}({})", arguments.convention, typed.join(", ")), code.text());
         self.functions.push(format!("define internal {head} #0 {{\n{text}}}\n"));

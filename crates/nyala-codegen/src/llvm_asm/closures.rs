@@ -45,7 +45,7 @@ impl ModuleWriter<'_> {
     /// The value of a function without captures.
     pub(crate) fn function_constant(&mut self, cont: Cont) -> Option<String> {
         let function = self.program.functions.get(cont).filter(|function| function.captures.is_empty())?;
-        if let Some(code) = self.value_names.get(&cont) {
+        if let Some(code) = self.wrapper_symbols.values.get(&cont) {
             return Some(format!("{{ ptr {code}, ptr null }}"));
         }
         let results = self.program.result_types(function.ret.map(|ret| self.world.ty(ret)));
@@ -78,7 +78,7 @@ impl ModuleWriter<'_> {
 
     fn value_name(&mut self, cont: Cont) -> String {
         let name = format!("@{}", self.names.unique(&format!("{}.value", self.world.cont(cont).name)));
-        self.value_names.insert(cont, name.clone());
+        self.wrapper_symbols.values.insert(cont, name.clone());
         name
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Read in this order:
 //!
-//! * `value` (typed values), `types`, `constants`, `symbols`;
+//! * `value` (typed values), `types`, `constants`, `symbols`, `globals`, `declarations`;
 //! * `function`: values and text of a function, in parts: `text`, `frame`, `accesses`;
 //! * `control`: how blocks end; `calls`, `intrinsics`: what is called; `arguments`: how values are passed;
 //!   `closures`: functions as values; `regions`: bodies of loops on threads; `flow_graphs`: tasks;
@@ -41,6 +41,7 @@ mod closures;
 mod constants;
 mod control;
 mod debug;
+mod declarations;
 mod device;
 mod export;
 mod facts;
@@ -49,6 +50,7 @@ mod frame;
 mod function;
 mod function_list;
 mod gathers;
+mod globals;
 mod intrinsics;
 mod known;
 mod lanes;
@@ -66,12 +68,11 @@ mod value;
 mod vector_math;
 
 use std::cell::OnceCell;
-use std::fmt;
 
 use nyala_ir::analysis::functions::{Uses, return_param};
 use nyala_ir::analysis::{Function, Functions};
 use nyala_ir::layout::layout;
-use nyala_ir::{Cont, Def, Global, Linkage, Node, Ty, TyKind, World};
+use nyala_ir::{Cont, Def, Linkage, Node, Ty, TyKind, World};
 use nyala_span::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -81,13 +82,13 @@ use crate::skeleton::program::Program;
 pub use abi::Abi;
 use alignment::Alignment;
 use debug::DebugInfo;
+use declarations::Declarations;
 pub use device::{Gpu, GpuKind};
 use facts::Facts;
 use function::FunctionWriter;
-use known::{Known, known};
-use symbols::{escaped, symbol};
+use globals::Globals;
 use types::TypeWriter;
-use value::{Scalar, Type, Value};
+use value::Type;
 use vector_math::{Kernel, Part};
 
 /// A program as LLVM assembly.
@@ -168,20 +169,9 @@ pub(crate) struct ModuleWriter<'a> {
     types: TypeWriter<'a>,
     names: Names,
     function_symbols: FunctionSymbols,
-    /// The code of function values without captures.
-    value_names: FxHashMap<Cont, String>,
-    /// The symbols of wrappers for C of functions that are not exported.
-    names_for_c: FxHashMap<Cont, String>,
-    /// The code of function values that are C functions, by type.
-    codes_of_c: FxHashMap<Ty, String>,
-    global_names: FxHashMap<Global, String>,
-    globals: String,
-    /// Private constants, by type and value.
-    constants: FxHashMap<String, String>,
-    declared: FxHashSet<String>,
-    declarations: String,
-    imports: Vec<Import>,
-    intrinsics: Vec<Import>,
+    wrapper_symbols: WrapperSymbols,
+    globals: Globals,
+    declarations: Declarations,
     functions: Vec<String>,
     /// The mathematical functions that were written.
     kernels: FxHashSet<(Kernel, Part)>,
@@ -197,6 +187,17 @@ pub(crate) struct ModuleWriter<'a> {
     /// Wrappers that C calls, by symbol, and the functions that they wrap.
     wrappers: Vec<(String, Cont)>,
     errors: Vec<CodegenError>,
+}
+
+/// The symbols of functions that are written beside those of the program.
+#[derive(Default)]
+struct WrapperSymbols {
+    /// The code of function values without captures.
+    values: FxHashMap<Cont, String>,
+    /// Wrappers for C of functions that are not exported.
+    for_c: FxHashMap<Cont, String>,
+    /// The code of function values that are C functions, by type.
+    of_c: FxHashMap<Ty, String>,
 }
 
 impl<'a> ModuleWriter<'a> {
@@ -216,16 +217,9 @@ impl<'a> ModuleWriter<'a> {
             types: TypeWriter::new(&world.types, options.gpu.is_some()),
             names,
             function_symbols: FunctionSymbols::default(),
-            value_names: FxHashMap::default(),
-            names_for_c: FxHashMap::default(),
-            codes_of_c: FxHashMap::default(),
-            global_names: FxHashMap::default(),
-            globals: String::new(),
-            constants: FxHashMap::default(),
-            declared: exported.collect(),
-            declarations: String::new(),
-            imports: vec![],
-            intrinsics: vec![],
+            wrapper_symbols: WrapperSymbols::default(),
+            globals: Globals::default(),
+            declarations: Declarations::besides(exported),
             functions: vec![],
             kernels: FxHashSet::default(),
             alignment: OnceCell::new(),
@@ -244,7 +238,8 @@ impl<'a> ModuleWriter<'a> {
             return Err(self.errors);
         }
         let function_list = self.function_list();
-        let mut sections = vec![self.types.definitions, self.globals, self.declarations];
+        let Declarations { text: declarations, imports, intrinsics, .. } = self.declarations;
+        let mut sections = vec![self.types.definitions, self.globals.text, declarations];
         sections.extend(self.options.is_executable.then(|| function_list::start(&function_list)));
         sections.extend(self.functions);
         // A function that removes its arguments from the stack moves the caller's frame for one
@@ -255,7 +250,6 @@ impl<'a> ModuleWriter<'a> {
         sections.extend(self.debug.map(DebugInfo::finish));
         sections.push(device::loop_metadata(self.n_unrolled_loops));
         sections.retain(|section| !section.is_empty());
-        let (imports, intrinsics) = (self.imports, self.intrinsics);
         Ok(Module { text: sections.join("\n"), imports, intrinsics, function_list })
     }
 
@@ -323,99 +317,11 @@ impl<'a> ModuleWriter<'a> {
         self.types.part(ty)
     }
 
-    /// The address of a constant.
-    pub(crate) fn private_constant(&mut self, ty: Ty, value: &str) -> String {
-        let constant = format!("{} {value}", self.ty(ty));
-        let align = self.align_of(ty);
-        self.private(constant, align)
-    }
-
-    /// The address of a constant, given as type and value.
-    pub(crate) fn private(&mut self, constant: String, align: u64) -> String {
-        if let Some(name) = self.constants.get(&constant) {
-            return name.clone();
-        }
-        let name = format!("@{}", self.names.unique("const"));
-        let space = self.global_space();
-        self.globals += &format!("{name} = private unnamed_addr {space}constant {constant}, align {align}\n");
-        let address = self.global_address(name);
-        self.constants.insert(constant, address.clone());
-        address
-    }
-
     /// The symbol of a function of the program.
     pub(crate) fn function_name(&mut self, cont: Cont) -> String {
         let (names, world) = (&mut self.names, self.world);
         let name = || names.unique(world.cont(cont).name.as_str());
         format!("@{}", self.function_symbols.get_or_insert(cont, name))
-    }
-
-    /// The symbol of a global, which is written when it is first used.
-    pub(crate) fn global(&mut self, global: Global) -> String {
-        if let Some(name) = self.global_names.get(&global) {
-            return name.clone();
-        }
-        let world = self.world;
-        let data = world.global(global);
-        let (name, linkage) = match &data.linkage {
-            Linkage::Exported(name) => (symbol(name.as_str()), ""),
-            Linkage::Imported(name) | Linkage::Device(name) => (symbol(name.as_str()), "external "),
-            Linkage::Internal | Linkage::Intrinsic(_) | Linkage::Debugger => {
-                (format!("@{}", self.names.unique(data.name.as_str())), "internal ")
-            }
-        };
-        let address = self.global_address(name.clone());
-        self.global_names.insert(global, address.clone());
-        if let Some(contents) = self.contents_of(&data.linkage) {
-            let ty = Type::array(contents.len() as u64, &Type::I8);
-            self.globals += &format!("{name} = internal constant {ty} c\"{}\", align 8\n", escaped(contents));
-            return address;
-        }
-        let (ty, init) = match (linkage, data.init) {
-            ("external ", _) => (self.ty(data.ty), String::new()),
-            (_, None) => (self.ty(data.ty), "zeroinitializer".into()),
-            (_, Some(init)) => self.initializer(init).unwrap_or_else(|| {
-                let init = self.unsupported(data.span, format!("the initializer of `{}`", data.name));
-                (self.ty(data.ty), init)
-            }),
-        };
-        let kind = if data.is_mut { "global" } else { "constant" };
-        let (align, space) = (self.align_of(data.ty), self.global_space());
-        self.globals += &format!("{name} = {linkage}{space}{kind} {ty} {init}, align {align}\n");
-        address
-    }
-
-    /// Writes the exported globals that no function uses. A device exports kernels only.
-    fn export_globals(&mut self) {
-        let is_exported = |linkage: &Linkage| matches!(linkage, Linkage::Exported(_));
-        for (global, _) in self.world.globals().filter(|(_, data)| is_exported(&data.linkage)) {
-            if self.options.gpu.is_none() {
-                self.global(global);
-            }
-        }
-    }
-
-    /// The contents of a global that the program only declares.
-    fn contents_of(&self, linkage: &Linkage) -> Option<&'a [u8]> {
-        let Linkage::Imported(name) = linkage else { return None };
-        self.options
-            .contents
-            .iter()
-            .find(|(symbol, _)| *symbol == name.as_str())
-            .map(|&(_, contents)| contents)
-    }
-
-    /// The address space of globals, as it is written at their definition.
-    fn global_space(&self) -> String {
-        self.options.gpu.map_or(String::new(), |_| format!("addrspace({}) ", device::GLOBAL))
-    }
-
-    /// The address of a global as a generic pointer.
-    fn global_address(&self, name: String) -> String {
-        match self.options.gpu {
-            Some(_) => format!("addrspacecast ({} {name} to ptr)", Scalar::Ptr(device::GLOBAL)),
-            None => name,
-        }
     }
 
     /// The calling convention of functions of the program, but for the exceptions of `arguments`. LLVM has no
@@ -445,43 +351,6 @@ impl<'a> ModuleWriter<'a> {
     /// The address space of local variables.
     pub(crate) fn private_space(&self) -> u32 {
         self.options.gpu.map_or(0, |gpu| gpu.kind.private_space())
-    }
-
-    /// Declares an external function, once per name. Calls have the types of their arguments, so any declaration
-    /// will do.
-    pub(crate) fn declare(
-        &mut self,
-        name: &str,
-        result: impl fmt::Display,
-        params: &[impl fmt::Display],
-        span: Span,
-    ) -> String {
-        let text = symbol(name);
-        if self.declared.insert(name.to_owned()) {
-            let result = result.to_string();
-            let mut params: Vec<String> = params.iter().map(ToString::to_string).collect();
-            let Known { result: of_result, param, function } = known(name, &result, &params);
-            if let Some((at, attributes)) = param {
-                params[at] += &format!(" {attributes}");
-            }
-            let params = params.join(", ");
-            let line = format!("declare {of_result}{result} {text}({params}) {function}");
-            self.declarations += line.trim_end();
-            self.declarations.push('\n');
-            // Moves between lanes are defined when the machine is known.
-            if !name.starts_with(crate::llvm::lane_moves::PREFIX) {
-                let is_llvm = name.starts_with("llvm.");
-                let list = if is_llvm { &mut self.intrinsics } else { &mut self.imports };
-                list.push(Import { name: name.to_owned(), span });
-            }
-        }
-        text
-    }
-
-    /// Declares an external function by a call of it.
-    pub(crate) fn declare_for(&mut self, name: &str, result: &Type, args: &[Value], span: Span) -> String {
-        let params: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
-        self.declare(name, result, &params, span)
     }
 }
 

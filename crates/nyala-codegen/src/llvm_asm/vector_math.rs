@@ -82,8 +82,8 @@ impl ModuleWriter<'_> {
             words.len(),
             words.join(", ")
         );
-        if !self.globals.contains(&line) {
-            self.globals += &line;
+        if !self.globals.text.contains(&line) {
+            self.globals.text += &line;
         }
     }
 }

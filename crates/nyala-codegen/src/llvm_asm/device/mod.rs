@@ -162,7 +162,7 @@ impl FunctionWriter<'_, '_> {
         let (text, align) = (self.module.ty(elem), self.module.align_of(elem).max(16));
         let count = call.args.first().and_then(|&count| self.world.as_lit(count)).unwrap_or(0);
         let name = format!("@{}", self.module.names.unique("shared"));
-        self.module.globals += &format!(
+        self.module.globals.text += &format!(
             "{name} = internal addrspace({SHARED}) global [{count} x {text}] undef, align {align}\n"
         );
         vec![name]
