@@ -2,8 +2,8 @@
 //!
 //! A function of the program is called as a SIMD version, made for the shapes of the arguments. A
 //! function with uniform arguments and no lane-dependent behaviour is called once. An external function, an inner
-//! group of lanes (`nested`), or a function value (`function_values`) is called for one active lane after the other; prefetches are an exception (`prefetch`).
-//! `lane_functions` has the collective operations.
+//! group of lanes (`nested`), or a function value (`function_values`) is called for one active lane after the other;
+//! prefetches are an exception (`prefetch`). `lane_functions` has the collective operations.
 
 use nyala_ir::analysis::Number;
 use nyala_ir::analysis::functions::is_return;
@@ -30,6 +30,15 @@ pub(super) fn result_shape(world: &World, flow: &Flow, callee: Cont, args: &[Sha
 /// Whether one call serves all lanes.
 pub(super) fn is_called_once(flow: &Flow, callee: Cont, mut args: impl Iterator<Item = Shape>) -> bool {
     flow.shared.contains(&callee) && args.all(|shape| shape == Shape::Uniform)
+}
+
+/// An argument of a function that is called lane by lane.
+#[derive(Clone, Copy)]
+struct LaneArg {
+    arg: Rep,
+    /// The argument of all lanes; a uniform one itself.
+    lanes: Def,
+    ty: Ty,
 }
 
 impl Emitter<'_> {
@@ -169,38 +178,24 @@ impl Emitter<'_> {
 
     // ---- External functions -------------------------------------------------------------
 
-    /// Calls a function for one active lane after the other.
+    /// Calls a function for one active lane after the other: a loop over the lanes.
     fn call_per_lane(
         &mut self,
         callee: Cont,
         args: &[Rep],
         next: Option<usize>,
     ) -> Result<Option<Vec<Rep>>, Refusal> {
-        let (function, n) = (self.world.cont_def(callee), self.task.lanes);
-        let params = self.world.cont(callee).params.clone();
-        let tys: Vec<Ty> =
-            params.iter().skip(1).take(args.len()).map(|&param| self.world.ty(param)).collect();
-        let all: Vec<(Rep, Def, Ty)> =
-            args.iter().zip(tys).map(|(&arg, ty)| (arg, self.argument_lanes(arg, ty), ty)).collect();
-        let of_lane = |world: &mut World, lane: Def| -> Vec<Def> {
-            all.iter()
-                .map(|&(arg, lanes, ty)| match arg.shape {
-                    Shape::Uniform => arg.def,
-                    _ => lanewise::lane(world, ty, lanes, lane),
-                })
-                .collect()
-        };
+        let args = self.lane_args(callee, args);
         if next.is_none() {
             let first = self.first_active();
-            let mut values = vec![self.mem];
-            values.extend(of_lane(self.world, first));
-            self.world.set_body(self.cont, function, values);
+            self.call_of_lane(callee, &args, first, None);
             return Ok(None);
         }
         let results = self.lane_results(callee)?;
         if results.iter().any(|&ty| lanewise::has_enums(self.world, ty)) {
             return self.refused("an enum value that an external function returns");
         }
+        let n = self.task.lanes;
         let i32 = self.world.types.prim(Prim::I32);
         let mut tys = vec![i32];
         tys.extend(results.iter().map(|&ty| lanewise::lanes_ty(self.world, ty, n)).collect::<Vec<Ty>>());
@@ -224,10 +219,7 @@ impl Emitter<'_> {
             self.resume(here);
         }
         let (returned, values) = self.start("returned", &results);
-        let mut call = vec![self.mem];
-        call.extend(of_lane(self.world, lane));
-        call.push(self.world.cont_def(returned));
-        self.world.set_body(self.cont, function, call);
+        self.call_of_lane(callee, &args, lane, Some(returned));
         self.resume(returned);
         let mut changed = vec![following];
         for (&lanes, value) in vars[1..].iter().zip(values) {
@@ -236,6 +228,28 @@ impl Emitter<'_> {
         self.jump(each, &changed);
         self.resume(done);
         Ok(Some(vars[1..].iter().copied().map(Rep::varying).collect()))
+    }
+
+    /// The arguments for all lanes, with their types.
+    fn lane_args(&mut self, callee: Cont, args: &[Rep]) -> Vec<LaneArg> {
+        let params = self.world.cont(callee).params.clone();
+        let tys: Vec<Ty> = params.iter().skip(1).map(|&param| self.world.ty(param)).collect();
+        let arg = |(&arg, ty)| LaneArg { arg, lanes: self.argument_lanes(arg, ty), ty };
+        args.iter().zip(tys).map(arg).collect()
+    }
+
+    /// Ends the block by a call for one lane.
+    fn call_of_lane(&mut self, callee: Cont, args: &[LaneArg], lane: Def, returned: Option<Cont>) {
+        let mut values = vec![self.mem];
+        for &LaneArg { arg, lanes, ty } in args {
+            values.push(match arg.shape {
+                Shape::Uniform => arg.def,
+                _ => lanewise::lane(self.world, ty, lanes, lane),
+            });
+        }
+        values.extend(returned.map(|returned| self.world.cont_def(returned)));
+        let function = self.world.cont_def(callee);
+        self.world.set_body(self.cont, function, values);
     }
 
     fn argument_lanes(&mut self, arg: Rep, ty: Ty) -> Def {
