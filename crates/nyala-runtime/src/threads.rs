@@ -4,7 +4,7 @@
 //!
 //! * `shared_loop`: one loop, and the protocol by which threads join and leave it; `range`: the part of a loop that
 //!   a thread executes and others steal from; `job`: the body;
-//! * `pool`: the threads that help with loops;
+//! * `pool`: the threads that help with loops; `processor`: where they run;
 //! * `short_loops`: loops that one thread executes because they are too short to share;
 //! * `tasks`: `spawn` and `sync`;
 //! * `start`: the number of threads, and how they are started;
@@ -31,6 +31,9 @@ mod cache_line;
 mod event;
 mod job;
 mod pool;
+#[cfg_attr(all(target_os = "linux", not(miri)), path = "threads/processor/linux.rs")]
+#[cfg_attr(not(all(target_os = "linux", not(miri))), path = "threads/processor/portable.rs")]
+mod processor;
 #[cfg(test)]
 mod protocol;
 mod range;

@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::cache_line::CacheLine;
 use super::event::Event;
 use super::job::Job;
+use super::processor;
 use super::shared_loop::SharedLoop;
 use super::short_loops::History;
 use super::spin::Spin;
@@ -31,6 +32,8 @@ pub(super) struct Pool {
     n_sleepers: CacheLine<AtomicU32>,
     /// Changes when a loop is opened while a worker sleeps.
     opened: CacheLine<Event>,
+    /// The processor of the thread that woke workers last.
+    waker: CacheLine<AtomicU32>,
     /// The list of all descriptors.
     first: OnceLock<&'static SharedLoop>,
     /// The maximum number of workers: lower than allowed once a start has failed. Locked while workers are started.
@@ -67,6 +70,7 @@ impl Pool {
             n_workers: CacheLine(AtomicU32::new(0)),
             n_sleepers: CacheLine(AtomicU32::new(0)),
             opened: CacheLine(Event::new()),
+            waker: CacheLine(AtomicU32::new(0)),
             first: OnceLock::new(),
             max_workers: Mutex::new(max_threads() - 1),
             free: Mutex::new(vec![]),
@@ -169,6 +173,9 @@ impl Pool {
 
     fn wake(&self, n_threads: u32) {
         if n_threads > 0 {
+            if let Some(processor) = processor::current() {
+                self.waker.store(processor, Ordering::Relaxed);
+            }
             self.opened.fetch_add(1, Ordering::SeqCst);
             self.opened.wake(n_threads);
         }
@@ -177,9 +184,10 @@ impl Pool {
     /// The main loop of a worker.
     fn serve(&self) {
         IS_AT_WORK.set(true);
+        let mut is_misplaced = false;
         loop {
             if !self.spin().until(|| self.help()) {
-                self.sleep();
+                self.sleep(&mut is_misplaced);
             }
         }
     }
@@ -200,12 +208,21 @@ impl Pool {
         has_helped
     }
 
-    /// Sleeps until a loop is opened.
-    fn sleep(&self) {
+    /// Sleeps until a loop is opened. `is_misplaced` tells whether this worker was ever woken where the thread ran that woke it.
+    fn sleep(&self, is_misplaced: &mut bool) {
         let seen = self.opened.load(Ordering::SeqCst);
         self.n_sleepers.fetch_add(1, Ordering::SeqCst);
         if !self.has_open_loop() {
-            self.opened.sleep(seen);
+            let sleep = || self.opened.sleep(seen);
+            match *is_misplaced {
+                true => processor::elsewhere(self.waker.load(Ordering::Relaxed), sleep),
+                false => sleep(),
+            }
+            let waker = self.waker.load(Ordering::Relaxed);
+            if !self.is_oversubscribed() && processor::current() == Some(waker) {
+                *is_misplaced = true;
+                processor::elsewhere(waker, || ());
+            }
         }
         self.n_sleepers.fetch_sub(1, Ordering::SeqCst);
     }
