@@ -201,6 +201,8 @@ impl Machine<'_, '_> {
             Intrinsic::Fence | Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => {
                 self.deliver_as(cont, ret, Results::new())
             }
+            // Nothing is evaluated here.
+            Intrinsic::PeCost => self.deliver_as(cont, ret, [Value::Bits(0)].into_iter().collect()),
             Intrinsic::Atomic
             | Intrinsic::AtomicLoad
             | Intrinsic::AtomicStore

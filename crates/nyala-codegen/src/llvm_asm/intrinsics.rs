@@ -30,6 +30,7 @@ impl FunctionWriter<'_, '_> {
             Intrinsic::ReserveShared if self.module.options.gpu.is_some() => self.reserve_shared(call),
             // They had their effect at compile time.
             Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => vec![],
+            Intrinsic::PeCost => vec!["0".into()],
             // Of another shape than the verifier accepts.
             Intrinsic::Branch | Intrinsic::Switch | Intrinsic::Unreachable => {
                 self.line("unreachable");

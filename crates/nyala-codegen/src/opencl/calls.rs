@@ -150,6 +150,7 @@ impl FunctionWriter<'_, '_> {
                 }
             },
             Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect => Some(vec![]),
+            Intrinsic::PeCost => Some(vec![Expr::atom("0")]),
             Intrinsic::Fence => {
                 self.line("mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
                 Some(vec![])

@@ -87,6 +87,11 @@ impl Scope {
         self.members.contains(&cont)
     }
 
+    /// The operations that depend on a parameter of the scope, in no order.
+    pub fn operations(&self) -> impl Iterator<Item = Def> {
+        self.operations.iter().copied()
+    }
+
     /// Whether the operation `def` depends on a parameter of the scope.
     pub fn computes(&self, def: Def) -> bool {
         self.operations.contains(&def)

@@ -159,6 +159,8 @@ intrinsics! {
     PeAssert "pe_assert" [2], PLAIN, DEVICES, ["pe_assert(condition: bool, message: &[u8]) -> ()"];
     /// A warning at compile time if a condition is known not to hold.
     PeExpect "pe_expect" [2], PLAIN, DEVICES, ["pe_expect(condition: bool, message: &[u8]) -> ()"];
+    /// What a call of a function costs.
+    PeCost "pe_cost" [1], PLAIN, DEVICES, ["pe_cost[T, U](function: fn(T) -> U) -> i32"];
 }
 
 macro_rules! value_ops {

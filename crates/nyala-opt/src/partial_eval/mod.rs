@@ -38,6 +38,7 @@
 mod call_stack;
 mod calls;
 mod chains;
+mod cost;
 mod directives;
 mod engine;
 mod env;

@@ -1,17 +1,18 @@
 //! The last step of evaluation: removes annotations for the evaluator, in place.
 //!
 //! `?e` becomes `false`, `$e` becomes `e`. Marks, filters, and remaining calls of `pe_info`, `pe_assert` and
-//! `pe_expect` are removed.
+//! `pe_expect` are removed. Calls of `pe_cost` are answered: now the functions contain all that they will execute.
 
 use nyala_ir::{Body, Cont, Def, Defs, Intrinsic, Node, World};
 
+use super::cost::cost_of;
 use crate::mentions::Mentions;
 use crate::rewrite::Rewriter;
 
 /// Removes annotations for the evaluator.
 ///
 /// Before: any verified world. After: no `known`, no `hide`, no mark, no filter, no `pe_info`, no `pe_assert`, no
-/// `pe_expect`.
+/// `pe_expect`, no `pe_cost`.
 pub(crate) fn remove_annotations(world: &mut World) {
     let conts = Mentions::new(world).conts;
     for &cont in &conts {
@@ -36,26 +37,30 @@ pub(crate) fn remove_annotations(world: &mut World) {
     }
 }
 
-/// The memory token and the return continuation of a `pe_info`, `pe_assert` or `pe_expect`.
-fn pe_call(world: &World, cont: Cont) -> Option<(Def, Def)> {
+/// What remains of a call for the evaluator: the call of the return continuation.
+fn rest_of_call(world: &mut World, cont: Cont) -> Option<(Def, Defs)> {
     let body = world.cont(cont).body.as_ref()?;
     match (world.as_intrinsic(body.callee), body.args.as_slice()) {
         (Some(Intrinsic::PeInfo | Intrinsic::PeAssert | Intrinsic::PeExpect), &[mem, _, _, ret]) => {
-            Some((mem, ret))
+            Some((ret, Defs::from_slice(&[mem])))
+        }
+        (Some(Intrinsic::PeCost), &[mem, function, ret]) => {
+            let cost = world.lit_i32(i32::try_from(cost_of(world, function)).unwrap_or(i32::MAX));
+            Some((ret, Defs::from_slice(&[mem, cost])))
         }
         _ => None,
     }
 }
 
 fn rewrite(rewriter: &mut Rewriter<'_>, cont: Cont) {
+    let rest = rest_of_call(rewriter.world, cont);
     let Some(body) = &rewriter.world.cont(cont).body else { return };
-    let pe_call = pe_call(rewriter.world, cont);
     let mut mentioned = std::iter::once(&body.callee).chain(&body.args);
-    if pe_call.is_none() && !mentioned.any(|&def| rewriter.is_affected(def)) {
+    if rest.is_none() && !mentioned.any(|&def| rewriter.is_affected(def)) {
         return;
     }
     let Body { callee, args, span } = body.clone();
-    let (callee, args) = pe_call.map_or((callee, args), |(mem, ret)| (ret, Defs::from_slice(&[mem])));
+    let (callee, args) = rest.unwrap_or((callee, args));
     let callee = rewriter.def(callee);
     let args = args.into_iter().map(|arg| rewriter.def(arg)).collect();
     rewriter.world.replace_body(cont, Some(Body { callee, args, span }));
