@@ -334,3 +334,55 @@ void c_match8_u8(const uint8_t *restrict a, float *restrict b, int w, int h, con
         free(rows);
     }
 }
+
+// Patterns of the eight pixels around, and steps of diffusion: rows with pointers to those above and below, and single pixels at the sides.
+#define AROUND(NAME, TYPE, VALUE)                                                                                                   \
+    static void NAME(const TYPE *restrict a, TYPE *restrict b, int w, int h) {                                                      \
+        _Pragma("omp parallel for") for (int y = 0; y < h; y++) {                                                                   \
+            const TYPE *p = a + (size_t)clamped(y - 1, h) * w, *q = a + (size_t)y * w, *r = a + (size_t)clamped(y + 1, h) * w;      \
+            TYPE *restrict to = b + (size_t)y * w;                                                                                  \
+            to[0] = VALUE(p, q, r, 0, 0, at_most(1, w - 1));                                                                        \
+            for (int x = 1; x < w - 1; x++) to[x] = VALUE(p, q, r, x - 1, x, x + 1);                                                \
+            to[w - 1] = VALUE(p, q, r, clamped(w - 2, w), w - 1, w - 1);                                                            \
+        }                                                                                                                           \
+    }
+#define PATTERN(p, q, r, i, x, k)                                                                                                   \
+    ((p[i] >= q[x]) | (p[x] >= q[x]) << 1 | (p[k] >= q[x]) << 2 | (q[k] >= q[x]) << 3 | (r[k] >= q[x]) << 4 | (r[x] >= q[x]) << 5   \
+     | (r[i] >= q[x]) << 6 | (q[i] >= q[x]) << 7)
+static inline float flow(float d) { return d / (1 + d * d * 100); }
+#define DIFFUSED(p, q, r, i, x, k) (q[x] + 0.2f * (flow(q[i] - q[x]) + flow(q[k] - q[x]) + flow(p[x] - q[x]) + flow(r[x] - q[x])))
+AROUND(patterns, uint8_t, PATTERN)
+AROUND(diffused, float, DIFFUSED)
+
+void c_patterns_u8(const uint8_t *a, uint8_t *b, int w, int h, const float *k) { patterns(a, b, w, h); }
+
+void c_diffuse_f32(const float *a, float *b, int w, int h, const float *k) {
+    float *soft = malloc(sizeof(float) * w * h);
+    diffused(a, soft, w, h);
+    diffused(soft, b, w, h);
+    diffused(b, soft, w, h);
+    diffused(soft, b, w, h);
+    free(soft);
+}
+
+void c_linear_u8(const uint8_t *restrict a, float *restrict b, int w, int h, const float *k) {
+    float table[256];
+    for (int i = 0; i < 256; i++) {
+        float c = i / 255.0f;
+        table[i] = c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
+    }
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) b[(size_t)y * w + x] = table[a[(size_t)y * w + x]];
+}
+
+void c_key_rgb(const uint8_t *restrict a, uint8_t *restrict b, int w, int h, const float *k) {
+    const uint8_t *restrict back = a + (size_t)3 * w * h;
+#pragma omp parallel for
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            const size_t i = 3 * ((size_t)y * w + x);
+            const int green = 4 * (a[i + 1] - (a[i] > a[i + 2] ? a[i] : a[i + 2])) - 64, t = green < 0 ? 0 : at_most(green, 255);
+            for (int c = 0; c < 3; c++) b[i + c] = (a[i + c] * (255 - t) + back[i + c] * t + 127) / 255;
+        }
+}
