@@ -335,7 +335,8 @@ void c_match8_u8(const uint8_t *restrict a, float *restrict b, int w, int h, con
     }
 }
 
-// Patterns of the eight pixels around, and steps of diffusion: rows with pointers to those above and below, and single pixels at the sides.
+// Patterns of the eight pixels around, and steps of diffusion: rows with pointers to those above and below, and single
+// pixels at the sides.
 #define AROUND(NAME, TYPE, VALUE)                                                                                                   \
     static void NAME(const TYPE *restrict a, TYPE *restrict b, int w, int h) {                                                      \
         _Pragma("omp parallel for") for (int y = 0; y < h; y++) {                                                                   \

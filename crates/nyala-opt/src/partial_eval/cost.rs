@@ -1,7 +1,8 @@
-//! What a function costs: the answer to `pe_cost`, for libraries that choose between computing a value and keeping it in a table.
+//! What a function costs: the answer to `pe_cost`, for libraries that choose between computing a value and keeping
+//! it in a table.
 //!
-//! The unit is about the time of an addition. The cost is that of all operations that depend on the parameters of the function, each counted once:
-//! a loop counts as one iteration, and of two branches both count.
+//! The unit is about the time of an addition. The cost is that of all operations that depend on the parameters of the
+//! function, each counted once: a loop counts as one iteration, and of two branches both count.
 
 use nyala_ir::analysis::Scope;
 use nyala_ir::functions::GpuSource;

@@ -208,7 +208,8 @@ impl Pool {
         has_helped
     }
 
-    /// Sleeps until a loop is opened. `is_misplaced` tells whether this worker was ever woken where the thread ran that woke it.
+    /// Sleeps until a loop is opened. `is_misplaced` tells whether this worker was ever woken on the processor of
+    /// the thread that woke it.
     fn sleep(&self, is_misplaced: &mut bool) {
         let seen = self.opened.load(Ordering::SeqCst);
         self.n_sleepers.fetch_add(1, Ordering::SeqCst);

@@ -1,8 +1,8 @@
 //! Which processor a worker runs on: not that of the thread that woke it.
 //!
-//! Linux wakes a thread on an idle processor, or else near the thread that wakes it. In a virtual machine a processor counts as busy that was
-//! idle for so long that the host has taken it back. Then a worker would wait on the processor of the owner of a loop until that one
-//! has executed all iterations.
+//! Linux wakes a thread on an idle processor, or else near the thread that wakes it. In a virtual machine a processor
+//! counts as busy that was idle for so long that the host has taken it back. Then a worker would wait on the
+//! processor of the owner of a loop until that one has executed all iterations.
 
 use std::mem;
 
@@ -18,8 +18,8 @@ pub(super) fn current() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Executes `body` on other processors than this one, if the current thread may run on others. Afterwards it may run on the same ones as before:
-/// threads that it starts inherit that.
+/// Executes `body` on other processors than this one, if the current thread may run on others. Afterwards it may run
+/// on the same ones as before: threads that it starts inherit that.
 pub(super) fn elsewhere(processor: u32, body: impl FnOnce()) {
     let Some((all, others)) = allowed().and_then(|all| Some((all, without(all, processor)?))) else {
         return body();
