@@ -10,7 +10,8 @@
 //! specialization; `untaken` drops branches that are not taken. A specialization that is requested is evaluated in
 //! place, as long as it has one call (`unfold`). A call that is marked to run the evaluator has rules of its own
 //! (`run_halt`). Rounds repeat, since a round may leave a single use of a function that had several, until there is
-//! a fixed point (`fixed_point`). At the end, annotations for the evaluator are removed (`remove_annotations`).
+//! a fixed point (`fixed_point`). At the end, annotations for the evaluator are removed (`remove_annotations`), and
+//! questions for the `cost` of functions are answered.
 //!
 //! # The arguments
 //!
