@@ -15,11 +15,8 @@ use anyhow::Context as _;
 use super::Fuzzer;
 use super::worker::{Message, current_path, finding_path};
 
-/// The time limit of an execution or its compilation.
+/// The limit of processor time of an execution or its compilation. A worker that is silent for so long is looked at.
 const HANG: Duration = Duration::from_secs(60);
-
-/// On a busy machine, a process that got less than half of a processor is given this many times longer.
-const MAX_WAITS: u32 = 20;
 
 /// A worker is replaced after this number of cases: its memory grows, for example by interned names.
 const CASES_PER_WORKER: u64 = 2_000;
@@ -130,18 +127,16 @@ impl<'a> Worker<'a> {
 
     /// Counts the cases of the worker until it ends, hangs, or the time is over; returns its last case.
     fn watch(&mut self, deadline: Instant, totals: &mut Totals) -> anyhow::Result<u64> {
-        let (mut n_waits, mut used_before) = (0, None);
+        let mut step = StepTime::begin(self.process.id());
         let failure = loop {
             match self.lines.recv_timeout(HANG) {
                 Ok(line) => {
-                    (n_waits, used_before) = (0, self.processor_time());
+                    step = StepTime::begin(self.process.id());
                     self.note(&line, totals);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    n_waits += 1;
-                    let used = self.processor_time().zip(used_before).map(|(now, before)| now - before);
-                    if used.is_none_or(|used| used > HANG / 2) || n_waits == MAX_WAITS {
-                        break Some(format!("took longer than {:?}", n_waits * HANG));
+                    if let Some(what) = step.excess() {
+                        break Some(what);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -167,15 +162,6 @@ impl<'a> Worker<'a> {
         }
         let _ = std::fs::remove_file(current);
         Ok(self.case)
-    }
-
-    /// The processor time of the process until now, as Linux counts it: in hundredths of a second.
-    fn processor_time(&self) -> Option<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
-        // The name of the program, the second field, ends with the last parenthesis. Fields 14 and 15 are user and system time.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
-        Some(Duration::from_millis(10 * ticks.sum::<Option<u64>>()?))
     }
 
     fn note(&mut self, line: &str, totals: &mut Totals) {
@@ -204,5 +190,76 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+    }
+}
+
+/// The processor time that a worker has used for its current step. On a busy machine, a step may take much longer than that.
+struct StepTime {
+    process: u32,
+    /// At the beginning of the step, and when it was looked at last.
+    start: Option<Duration>,
+    last: Option<Duration>,
+}
+
+impl StepTime {
+    fn begin(process: u32) -> StepTime {
+        let now = processor_time(process);
+        StepTime { process, start: now, last: now }
+    }
+
+    /// What is wrong with the step; none if it goes on. To be called once [`HANG`] has passed since the last call.
+    fn excess(&mut self) -> Option<String> {
+        let now = processor_time(self.process);
+        let last = std::mem::replace(&mut self.last, now);
+        match now.zip(self.start) {
+            // Other systems than Linux do not say.
+            None => Some(format!("took longer than {HANG:?}")),
+            Some((now, start)) if now - start > HANG => {
+                Some(format!("took longer than {HANG:?} of processor time"))
+            }
+            _ => (now == last && sleeps(self.process)).then(|| "waits for ever".to_owned()),
+        }
+    }
+}
+
+/// The processor time of a process until now, as Linux counts it: in hundredths of a second.
+fn processor_time(process: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let ticks = stat_fields(&stat)?.skip(11).take(2).map(|field| field.parse::<u64>().ok());
+    Some(Duration::from_millis(10 * ticks.sum::<Option<u64>>()?))
+}
+
+/// Whether all threads of a process wait for something other than a processor.
+fn sleeps(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let mut stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    stats.all(|stat| stat_fields(&stat).is_some_and(|mut fields| fields.next() == Some("S")))
+}
+
+/// The fields of a line `stat` that follow the name of the program: the third one, which is the state, and so on.
+fn stat_fields(stat: &str) -> Option<impl Iterator<Item = &str>> {
+    // The name may have spaces; it ends with the last parenthesis.
+    let (_, fields) = stat.rsplit_once(')')?;
+    Some(fields.split_whitespace())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_that_sleeps_is_an_excess_and_one_that_computes_is_not() {
+        let mut waits = Command::new("sleep").arg("60").spawn().expect("there is `sleep`");
+        while !sleeps(waits.id()) || processor_time(waits.id()).is_none() {}
+        let mut step = StepTime::begin(waits.id());
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(step.excess().as_deref(), Some("waits for ever"));
+        waits.kill().expect("it runs");
+        waits.wait().expect("it has ended");
+
+        let mut step = StepTime::begin(std::process::id());
+        let start = processor_time(std::process::id());
+        while processor_time(std::process::id()) == start {}
+        assert_eq!(step.excess(), None);
     }
 }
