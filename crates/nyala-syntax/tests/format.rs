@@ -167,6 +167,21 @@ fn loops_and_lambdas_keep_their_bodies_close() {
 }
 
 #[test]
+fn last_argument_of_a_last_argument_breaks_alone() {
+    check(
+        "fn f() -> S { on_converted(numbers, stencil(@|f: Field| @|x, y| { let here = f(x, y); here + f(x + 1, y) })) }",
+        expect![[r#"
+            fn f() -> S {
+                on_converted(numbers, stencil(@|f: Field| @|x, y| {
+                    let here = f(x, y);
+                    here + f(x + 1, y)
+                }))
+            }
+        "#]],
+    );
+}
+
+#[test]
 fn each_dialect_keeps_its_spellings() {
     check(
         "#[export]fn f(s:S)->i32{let a=[0;4];let t=S{x=1,y=2};let u=s.{x=3};@g(1:i64)(2)}",

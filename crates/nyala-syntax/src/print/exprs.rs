@@ -344,10 +344,11 @@ impl Printer<'_> {
     }
 }
 
-/// Whether an argument may break while its call stays on one line.
+/// Whether an argument may break while its call stays on one line. So may calls and lambdas that end with such an argument or body.
 fn is_huggable(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Lambda(lambda) => lambda.body.as_ref().is_some_and(is_enclosed),
+        ExprKind::Lambda(lambda) => lambda.body.as_ref().is_some_and(is_huggable),
+        ExprKind::Call { args, .. } => args.last().is_some_and(is_huggable),
         _ => is_enclosed(expr),
     }
 }
