@@ -165,23 +165,25 @@ fn fast_math_uses_the_special_function_units() {
               %v5 = fsub double %v4, 0x4338000000000000
               %v6 = bitcast double %v4 to i64
               %v7 = fsub double %v3, %v5
-              %v8 = call double @llvm.fma.f64(double 0x3DFE7B517DD35DFB, double %v7, double 0x3E3E61BE6725DFE2)
-              %v9 = call double @llvm.fma.f64(double %v8, double %v7, double 0x3E7B5266B4CA2352)
-              %v10 = call double @llvm.fma.f64(double %v9, double %v7, double 0x3EB62BFC7421C90A)
-              %v11 = call double @llvm.fma.f64(double %v10, double %v7, double 0x3EEFFCBFBB26FEDE)
-              %v12 = call double @llvm.fma.f64(double %v11, double %v7, double 0x3F24309130EFF33E)
-              %v13 = call double @llvm.fma.f64(double %v12, double %v7, double 0x3F55D87FE78CB650)
-              %v14 = call double @llvm.fma.f64(double %v13, double %v7, double 0x3F83B2AB6FBA004B)
-              %v15 = call double @llvm.fma.f64(double %v14, double %v7, double 0x3FAC6B08D7049FF5)
-              %v16 = call double @llvm.fma.f64(double %v15, double %v7, double 0x3FCEBFBDFF82C5A5)
-              %v17 = call double @llvm.fma.f64(double %v16, double %v7, double 0x3FE62E42FEFA39EF)
-              %v18 = call double @llvm.fma.f64(double %v17, double %v7, double 0x3FF0000000000000)
-              %v19 = bitcast i64 %v6 to double
-              %v20 = add i64 %v6, 1023
-              %v21 = shl i64 %v20, 52
-              %v22 = bitcast i64 %v21 to double
-              %v23 = fmul double %v18, %v22
-              ret double %v23
+              %v8 = fmul double %v7, %v7
+              %v9 = call double @llvm.fma.f64(double 0x3E3E61BE6725DFE2, double %v8, double 0x3EB62BFC7421C90A)
+              %v10 = call double @llvm.fma.f64(double %v9, double %v8, double 0x3F24309130EFF33E)
+              %v11 = call double @llvm.fma.f64(double %v10, double %v8, double 0x3F83B2AB6FBA004B)
+              %v12 = call double @llvm.fma.f64(double %v11, double %v8, double 0x3FCEBFBDFF82C5A5)
+              %v13 = fmul double %v8, %v8
+              %v14 = call double @llvm.fma.f64(double 0x3DFE7B517DD35DFB, double %v13, double 0x3EEFFCBFBB26FEDE)
+              %v15 = call double @llvm.fma.f64(double %v14, double %v13, double 0x3FAC6B08D7049FF5)
+              %v16 = call double @llvm.fma.f64(double 0x3E7B5266B4CA2352, double %v13, double 0x3F55D87FE78CB650)
+              %v17 = call double @llvm.fma.f64(double %v16, double %v13, double 0x3FE62E42FEFA39EF)
+              %v18 = call double @llvm.fma.f64(double %v15, double %v8, double %v17)
+              %v19 = call double @llvm.fma.f64(double %v12, double %v7, double %v18)
+              %v20 = call double @llvm.fma.f64(double %v19, double %v7, double 0x3FF0000000000000)
+              %v21 = bitcast i64 %v6 to double
+              %v22 = add i64 %v6, 1023
+              %v23 = shl i64 %v22, 52
+              %v24 = bitcast i64 %v23 to double
+              %v25 = fmul double %v20, %v24
+              ret double %v25
             }
 
             define internal void @f.1(ptr addrspace(1) %p, ptr addrspace(1) %q, i1 %c) #0 {

@@ -7,11 +7,10 @@ use std::ptr::null_mut;
 
 use super::api::Ref;
 use super::faults::Fault;
-use super::fused;
 use super::lane_moves::{self, Instructions};
 use super::{
-    Llvm, LlvmError, accumulators, assumptions, c_string, masked_bytes, masks, minima, overlapping_loads,
-    single_lanes, versions, wide_masks,
+    Llvm, LlvmError, accumulators, assumptions, c_string, kernel_levels, masked_bytes, masks, minima,
+    overlapping_loads, single_lanes, versions, wide_masks,
 };
 
 /// The target and the optimization level.
@@ -191,13 +190,13 @@ impl<'a> Machine<'a> {
 
     /// A program with the functions that depend on the machine's instructions.
     fn adapted<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let (moves_lanes, has_rests) = (lane_moves::are_in(text), fused::are_in(text));
-        if !moves_lanes && !has_rests {
+        let (moves_lanes, has_kernels) = (lane_moves::are_in(text), kernel_levels::are_in(text));
+        if !moves_lanes && !has_kernels {
             return Cow::Borrowed(text);
         }
         let instructions = self.instructions();
         let text = if moves_lanes { lane_moves::defined(text, instructions) } else { Cow::Borrowed(text) };
-        if has_rests && instructions.fma { fused::replaced(text) } else { text }
+        if has_kernels { kernel_levels::chosen(text, instructions) } else { text }
     }
 
     /// The instructions that the machine has.

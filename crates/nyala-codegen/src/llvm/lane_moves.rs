@@ -30,6 +30,8 @@ pub(super) struct Instructions {
     pub(super) avx512_bytes: bool,
     /// Compression of lanes of 8 and 16 bits.
     pub(super) avx512_packs_bytes: bool,
+    /// Those for exponents and mantissas of floats, in registers of all sizes.
+    pub(super) avx512_exponents: bool,
     pub(super) avx2: bool,
     pub(super) neon: bool,
     /// Products and sums that are rounded once.
@@ -69,6 +71,10 @@ define <2 x double> @f(<2 x double> %v, <2 x double> %w) {
   %r = call <2 x double> @llvm.fma.v2f64(<2 x double> %v, <2 x double> %v, <2 x double> %w)
   ret <2 x double> %r
 }
+define <2 x i64> @g(<2 x i64> %v, <2 x i64> %w) {
+  %r = mul <2 x i64> %v, %w
+  ret <2 x i64> %r
+}
 ";
 
 impl Instructions {
@@ -91,6 +97,7 @@ impl Instructions {
             avx512_words: has("vpaddw", "%zmm"),
             avx512_bytes: has("vpermb", "%zmm"),
             avx512_packs_bytes: has("vpcompressb", "%zmm"),
+            avx512_exponents: has("vpmullq", "%xmm"),
             avx2: has("vpaddd", "%ymm"),
             neon: false,
             fma: has("vfmadd", "%xmm"),

@@ -13,7 +13,7 @@
 //! * `minima`: minima and maxima that replace an operand in memory;
 //! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
-//! * `fused`: what products lose by rounding, by fused operations;
+//! * `kernel_levels`: versions of mathematical functions, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
 //!   work around some of that;
 //! * [`jit`]: loads an object file into this process;
@@ -31,8 +31,8 @@ pub mod fatal;
 pub mod faults;
 pub mod find;
 pub mod functions;
-pub(crate) mod fused;
 pub mod jit;
+pub(crate) mod kernel_levels;
 pub(crate) mod lane_moves;
 mod lane_registers;
 mod masked_bytes;

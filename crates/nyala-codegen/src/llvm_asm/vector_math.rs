@@ -17,8 +17,8 @@ use super::ModuleWriter;
 use super::constants::literal;
 use super::device::{GLOBAL, INVARIANT};
 use super::value::{Scalar, Type};
-use crate::llvm::fused::PRODUCT_REST;
-use crate::vector_math::{Float, Kind, Machine, Op, Table, Value, far_kernel, kernel, product_rest};
+use crate::llvm::kernel_levels::versioned;
+use crate::vector_math::{Float, Kind, Level, Machine, Op, Table, Value, far_kernel, kernel};
 
 /// A kernel for a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -41,8 +41,6 @@ pub(crate) enum Part {
     Usual,
     /// What it does for arguments that are [rare](Machine::rarely).
     Slow(MathOp),
-    /// What the product of two numbers of its type [loses](Machine::product_rest).
-    ProductRest,
 }
 
 impl ModuleWriter<'_> {
@@ -57,7 +55,6 @@ impl ModuleWriter<'_> {
             let (text, needs) = match part {
                 Part::Usual => kernel.write(is_on_gpu),
                 Part::Slow(op) => kernel.write_slow(op, is_on_gpu),
-                Part::ProductRest => kernel.write_product_rest(),
             };
             self.functions.push(text);
             for (name, result, params) in needs.intrinsics {
@@ -100,6 +97,14 @@ struct Needs {
     tables: Vec<&'static Table>,
     /// Other kernels.
     parts: Vec<(Kernel, Part)>,
+}
+
+impl Needs {
+    fn add(&mut self, other: Needs) {
+        self.intrinsics.extend(other.intrinsics);
+        self.tables.extend(other.tables);
+        self.parts.extend(other.parts);
+    }
 }
 
 impl Kernel {
@@ -145,25 +150,38 @@ impl Kernel {
         }
     }
 
-    /// The definition of a function that machines with fused operations [replace](crate::llvm::fused).
-    fn write_product_rest(self) -> (String, Needs) {
-        self.define(&self.product_rest_symbol(), "alwaysinline ", false, |args| {
-            product_rest(args[0], args[1], args[2])
-        })
-    }
-
-    fn product_rest_symbol(self) -> String {
-        format!("@{PRODUCT_REST}{}", self.float().suffix())
-    }
-
+    /// On the host, a version for each level, of which the [machine's](crate::llvm::kernel_levels) is kept.
     fn define(
         self,
         symbol: &str,
         attributes: &str,
         is_on_gpu: bool,
-        compute: impl for<'m> FnOnce(&[Float<'m>]) -> Float<'m>,
+        compute: impl for<'m> Fn(&[Float<'m>]) -> Float<'m>,
     ) -> (String, Needs) {
-        let writer = Writer { kernel: self, is_on_gpu, state: RefCell::default() };
+        // All GPUs have fused operations.
+        if is_on_gpu {
+            return self.define_version(symbol, attributes, (is_on_gpu, Level::Fused), compute);
+        }
+        let mut all = (String::new(), Needs::default());
+        for level in Level::ALL {
+            let symbol = versioned(symbol, level);
+            // Scalars have no instructions for exponents.
+            let level = if self.lanes.is_some() { level } else { level.min(Level::Fused) };
+            let (text, needs) = self.define_version(&symbol, attributes, (is_on_gpu, level), &compute);
+            all.0 += &text;
+            all.1.add(needs);
+        }
+        all
+    }
+
+    fn define_version(
+        self,
+        symbol: &str,
+        attributes: &str,
+        (is_on_gpu, level): (bool, Level),
+        compute: impl for<'m> Fn(&[Float<'m>]) -> Float<'m>,
+    ) -> (String, Needs) {
+        let writer = Writer { kernel: self, is_on_gpu, level, state: RefCell::default() };
         let params = self.params();
         let args: Vec<Float> = params
             .iter()
@@ -246,6 +264,7 @@ impl Kernel {
 struct Writer {
     kernel: Kernel,
     is_on_gpu: bool,
+    level: Level,
     state: RefCell<State>,
 }
 
@@ -324,6 +343,86 @@ impl Writer {
     }
 }
 
+/// For `getmant`: between 3/4 and 3/2, and NaN of negative numbers.
+const FROM_3_4: u32 = 0b1111;
+/// For `reduce`: by rounding to the nearest integer.
+const TO_NEAREST: u32 = 0b1000;
+
+/// Instructions of AVX-512.
+impl Writer {
+    /// The results of an instruction, register by register.
+    fn avx512(&self, name: &str, prim: Prim, args: &[String], immediate: Option<u32>) -> Value {
+        let n = self.kernel.lanes.expect("only kernels for vectors rely on them");
+        let len = n.next_power_of_two().clamp(128 / prim.bits(), 512 / prim.bits());
+        let (whole, register) = (self.kernel.ty(prim), Type::vector(len, prim));
+        let mut parts: Vec<Value> = (0..n)
+            .step_by(len as usize)
+            .map(|first| {
+                // Lanes behind the last one may be anything.
+                let lanes: Vec<u32> = (first..first + len).map(|lane| lane.min(n - 1)).collect();
+                let args: Vec<String> =
+                    args.iter().map(|arg| self.shuffle(&whole, [arg, "poison"], &lanes)).collect();
+                self.avx512_register(name, prim, &register, &args, immediate)
+            })
+            .collect();
+        let mut width = len;
+        while parts.len() > 1 {
+            let ty = Type::vector(width, prim);
+            width *= 2;
+            let lanes: Vec<u32> = (0..width).collect();
+            parts = parts
+                .chunks(2)
+                .map(|pair| {
+                    let texts: Vec<String> = pair.iter().map(|&part| self.text(part)).collect();
+                    let second = texts.get(1).map_or("poison", String::as_str);
+                    self.operand(self.shuffle(&ty, [&texts[0], second], &lanes))
+                })
+                .collect();
+        }
+        let lanes: Vec<u32> = (0..n).collect();
+        self.operand(self.shuffle(&Type::vector(width, prim), [&self.text(parts[0]), "poison"], &lanes))
+    }
+
+    /// The result of an instruction for one register.
+    fn avx512_register(
+        &self,
+        name: &str,
+        prim: Prim,
+        register: &Type,
+        args: &[String],
+        immediate: Option<u32>,
+    ) -> Value {
+        let Type::Vector { lanes: len, .. } = *register else { unreachable!("registers have lanes") };
+        let (bits, kind) = (len * prim.bits(), if prim == Prim::F32 { "ps" } else { "pd" });
+        let mut operands: Vec<(Type, String)> =
+            args.iter().map(|arg| (register.clone(), arg.clone())).collect();
+        operands.extend(immediate.map(|number| (Type::I32, number.to_string())));
+        operands.push((register.clone(), "poison".to_owned()));
+        // All lanes are active.
+        operands.push((Type::Scalar(Scalar::Int(len.max(8))), "-1".to_owned()));
+        if bits == 512 {
+            const CURRENT_ROUNDING: &str = "4";
+            operands.push((Type::I32, CURRENT_ROUNDING.to_owned()));
+        }
+        let name = format!("llvm.x86.avx512.mask.{name}.{kind}.{bits}");
+        let typed: Vec<String> = operands.iter().map(|(ty, text)| format!("{ty} {text}")).collect();
+        let params = operands.into_iter().map(|(ty, _)| ty).collect();
+        self.state.borrow_mut().needs.intrinsics.push((name.clone(), register.clone(), params));
+        self.assign(&format!("call {register} @{name}({})", typed.join(", ")))
+    }
+
+    /// Lanes of two vectors.
+    fn shuffle(&self, ty: &Type, [first, second]: [&str; 2], lanes: &[u32]) -> String {
+        let Type::Vector { lanes: n, .. } = *ty else { unreachable!("vectors have lanes") };
+        if lanes.iter().copied().eq(0..n) {
+            return first.to_owned();
+        }
+        let order: Vec<String> = lanes.iter().map(|lane| format!("i32 {lane}")).collect();
+        let order = format!("<{} x i32> <{}>", lanes.len(), order.join(", "));
+        self.text(self.assign(&format!("shufflevector {ty} {first}, {ty} {second}, {order}")))
+    }
+}
+
 /// The type of the integers beside floats.
 fn bits_type(prim: Prim) -> Scalar {
     Scalar::Int(prim.bits())
@@ -338,9 +437,8 @@ impl Machine for Writer {
         self.kernel.shares_angle
     }
 
-    /// All GPUs have an instruction for it.
-    fn is_fused(&self) -> bool {
-        self.is_on_gpu
+    fn level(&self) -> Level {
+        self.level
     }
 
     fn constant(&self, of: Kind, bits: u64) -> Value {
@@ -366,7 +464,7 @@ impl Machine for Writer {
             Op::Mul => binary("fmul", &float),
             Op::Div => binary("fdiv", &float),
             Op::MulAdd => {
-                let name = if self.is_fused() { "fma" } else { "fmuladd" };
+                let name = if self.level >= Level::Fused { "fma" } else { "fmuladd" };
                 self.intrinsic(name, &float, &float, &args)
             }
             Op::Sqrt => self.intrinsic("sqrt", &float, &float, &args),
@@ -399,19 +497,11 @@ impl Machine for Writer {
             Op::IntLess => binary("icmp slt", &int),
             Op::Widen => convert("fpext", &float, &self.kernel.ty(Prim::F64)),
             Op::Narrow => convert("fptrunc", &float, &self.kernel.ty(Prim::F32)),
+            Op::Exponent => self.avx512("getexp", prim, &args, None),
+            Op::Mantissa => self.avx512("getmant", prim, &args, Some(FROM_3_4)),
+            Op::Scale => self.avx512("scalef", prim, &args, None),
+            Op::Fraction => self.avx512("reduce", prim, &args, Some(TO_NEAREST)),
         }
-    }
-
-    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value {
-        if self.is_fused() {
-            let [a, b, product] = args.map(|arg| Float::new(self, prim, arg));
-            return product_rest(a, b, product).value();
-        }
-        let rest = Kernel { lanes: self.kernel.lanes, ..Kernel::new(NumberFn::Op(MathOp::Fmuladd), prim) };
-        let (float, symbol) = (rest.float(), rest.product_rest_symbol());
-        let args = args.map(|arg| format!("{float} {}", self.text(arg)));
-        self.state.borrow_mut().needs.parts.push((rest, Part::ProductRest));
-        self.assign(&format!("call {float} {symbol}({})", args.join(", ")))
     }
 
     fn lookup(&self, table: &'static Table, index: Value) -> Value {

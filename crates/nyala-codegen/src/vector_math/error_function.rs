@@ -41,7 +41,8 @@ const LARGE_DOUBLE: &[f64] = &[
     1.1912853327075048e-12,
 ];
 
-/// `erf x / x - 1` as a function of `1 - x^2`, for `|x| <= 1`. Near 1, where `1 - erf x` is small, it has a small error.
+/// `erf x / x - 1` as a function of `1 - x^2`, for `|x| <= 1`. Near 1, where `1 - erf x` is small, it has a small
+/// error.
 const BELOW_1_SINGLE: &[f64] = &[
     -0.15729920566082,
     0.21379661560058594,
@@ -125,7 +126,7 @@ pub(super) fn erf<'m>(x: Float<'m>) -> Float<'m> {
     let small = x.mul_add(rest, x);
     // From here on it is 1.
     let size = x.abs().at_most(x.by_type(4.0, 6.0));
-    let rest = exp(-(size * size)) * size.polynomial(x.by_type(LARGE_SINGLE, LARGE_DOUBLE));
+    let rest = exp(-(size * size)) * size.horner(x.by_type(LARGE_SINGLE, LARGE_DOUBLE));
     let large = (size.constant(1.0) - rest).flip(x.sign());
     x.abs().less(1.0).select(small, large)
 }

@@ -77,15 +77,6 @@ const TANH_SINGLE: &[f64] = &[
 /// `(sinh x - x) / x^3` as a function of `x^2`, for `|x| <= 1`.
 const SINH_SINGLE: &[f64] =
     &[0.1666666716337204, 0.008333350531756878, 0.00019836064893752337, 2.8174456474516774e-6];
-const SINH_DOUBLE: &[f64] = &[
-    0.16666666666666669,
-    0.008333333333333139,
-    0.00019841269841437762,
-    2.7557319155309825e-6,
-    2.505212340300448e-8,
-    1.6057239983788088e-10,
-    7.759323363877279e-13,
-];
 
 /// Where a function of `f32` or `f64` is 0, and the least number for which it is infinite.
 struct Range {
@@ -105,25 +96,37 @@ pub(super) fn exp<'m>(x: Float<'m>) -> Float<'m> {
     scaled_in(&range, exp_of_rest(r), n, x)
 }
 
-/// `x` where the function is 0 or more. Relaxed, 0 is given where `n` is the number of the lowest exponent, which is that of
-/// 0. Beyond the upper limit it need not be right, unless relaxed.
+/// `x` where the function is 0 or more. Relaxed, 0 is given where `n` is the number of the lowest exponent, which is
+/// that of 0. Beyond the upper limit it need not be right, unless [`scaled_in`] relies on it.
 fn limited<'m>(x: Float<'m>, range: &Range) -> Float<'m> {
-    let limited = x.at_least(range.zero);
-    if x.is_relaxed() { limited.below(range.infinite) } else { limited }
-}
-
-/// `power * 2^n`, and infinite where the range ends. The results just before are so far from infinite that they cannot be rounded to
-/// more.
-fn scaled_in<'m>(range: &Range, power: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
-    if power.is_relaxed() {
-        return power * power_of_2(n.bits);
+    match (x.has_exponents(), x.is_relaxed()) {
+        // The function of the limit is infinite.
+        (true, false) => x.at_least(range.zero).at_most(range.infinite + 0.7),
+        (true, true) => x.at_most(range.infinite + 0.7),
+        (false, true) => x.at_least(range.zero).below(range.infinite),
+        (false, false) => x.at_least(range.zero),
     }
-    argument.less(range.infinite).select(scaled(power, n).as_float(), argument + f64::INFINITY)
 }
 
-/// `e^(x.high + x.low) * (factor.high + factor.low)`, also where the power alone would be below the normal numbers; `x` is negative.
+/// `power * 2^n`, and infinite where the range ends. The results just before are so far from infinite that they cannot
+/// be rounded to more.
+fn scaled_in<'m>(range: &Range, power: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
+    match (power.has_exponents(), power.is_relaxed()) {
+        (true, _) => unless_tiny(argument, range.zero, power.scaled(n.value)),
+        (_, true) => power * power_of_2(n.bits),
+        _ => argument.less(range.infinite).select(scaled(power, n).as_float(), argument + f64::INFINITY),
+    }
+}
+
+/// `result`; relaxed, 0 for arguments below a limit. What is computed with numbers below the normal ones may take longer.
+pub(super) fn unless_tiny<'m>(argument: Float<'m>, zero: f64, result: Float<'m>) -> Float<'m> {
+    if result.is_relaxed() { argument.less(zero).select(0.0, result) } else { result }
+}
+
+/// `e^(x.high + x.low) * (factor.high + factor.low)`, also where the power alone would be below the normal numbers; `x`
+/// is negative.
 pub(super) fn scaled_exp<'m>(x: Pair<'m>, factor: Pair<'m>) -> Float<'m> {
-    let low = match x.high.is_relaxed() {
+    let low = match x.high.is_relaxed() && !x.high.has_exponents() {
         true => x.high.by_type(-88.0, -709.4),
         false => x.high.by_type(-120.0, -800.0),
     };
@@ -192,67 +195,67 @@ pub(super) fn exp2<'m>(x: Float<'m>) -> Float<'m> {
             x.by_type(Range { zero: -151.0, infinite: 128.0 }, Range { zero: -1080.0, infinite: 1024.0 })
         }
     };
+    if x.has_exponents() {
+        let r = x.fraction();
+        return unless_tiny(x, range.zero, exp2_of_rest(r).scaled(x - r));
+    }
     let limited = limited(x, &range);
     let n = Exponent::nearest(limited);
-    let r = limited - n.value;
-    let power = r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0);
-    scaled_in(&range, power, n, x)
+    scaled_in(&range, exp2_of_rest(limited - n.value), n, x)
 }
 
+/// `2^r` for `|r| <= 1/2`.
+pub(super) fn exp2_of_rest<'m>(r: Float<'m>) -> Float<'m> {
+    r.polynomial(r.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0)
+}
+
+/// By `t = e^|x| - 1`: `(t + t / (t + 1)) / 2`.
 pub(super) fn sinh<'m>(x: Float<'m>) -> Float<'m> {
-    let half = half_exp(x.abs());
-    let large = (half - half.constant(0.25) / half).flip(x.sign());
-    x.abs().less(1.0).select(small_sinh(x), large)
+    let (power, quarter) = large_exp_minus_1(x.abs());
+    let t = power.mul_add(quarter, quarter - 0.25);
+    let half = t + t / t.mul_add(4.0, 1.0);
+    or_small(x, half + half, SINH_SINGLE)
 }
 
 pub(super) fn cosh<'m>(x: Float<'m>) -> Float<'m> {
-    let half = half_exp(x.abs());
-    half + half.constant(0.25) / half
+    let (power, quarter) = large_exp_minus_1(x.abs());
+    let t = power.mul_add(quarter, quarter);
+    let half = t + t.constant(0.0625) / t;
+    half + half
 }
 
+/// `p` and `q` for which `e^x` is `4 (p + 1) q`, for positive `x`. The product without 4 is finite where `e^x / 2` is.
+fn large_exp_minus_1<'m>(x: Float<'m>) -> (Float<'m>, Float<'m>) {
+    // From here on `e^x / 2` is infinite.
+    let (r, n) = reduced(x.at_most(x.by_type(89.5, 710.6)));
+    (exp_minus_1(r), power_of_2(n.bits - n.bits.constant(2)))
+}
+
+/// By `t = e^|2x| - 1`: `t / (t + 2)`.
 pub(super) fn tanh<'m>(x: Float<'m>) -> Float<'m> {
-    let small = x.by_type(small_tanh_single as fn(Float<'m>) -> Float<'m>, small_tanh_double)(x);
     // From here on it is 1.
     let size = x.abs().at_most(x.by_type(10.0, 20.0));
-    let large = size.constant(1.0) - size.constant(1.0) / (half_exp(size * 2.0) + 0.5);
-    x.abs().less(1.0).select(small, large.flip(x.sign()))
+    let (r, n) = reduced(size + size);
+    let power = power_of_2(n.bits);
+    let t = exp_minus_1(r).mul_add(power, power - 1.0);
+    or_small(x, t / (t + 2.0), TANH_SINGLE)
 }
 
-/// For `|x| <= 1`; elsewhere anything.
-fn small_tanh_single<'m>(x: Float<'m>) -> Float<'m> {
+/// `size` with the sign of `x`; for an `f32` below 1 `x + x^3 p(x^2)`, which is more exact, unless relaxed.
+fn or_small<'m>(x: Float<'m>, size: Float<'m>, p: &[f64]) -> Float<'m> {
+    if x.is_relaxed() || x.by_type(false, true) {
+        return size.flip(x.sign());
+    }
     let square = x * x;
-    (square * x).mul_add(square.polynomial(TANH_SINGLE), x).abs().flip(x.sign())
-}
-
-/// Likewise. By the hyperbolic sine, which has a shorter polynomial.
-fn small_tanh_double<'m>(x: Float<'m>) -> Float<'m> {
-    let sinh = small_sinh(x);
-    sinh / sinh.mul_add(sinh, 1.0).sqrt()
-}
-
-/// Likewise.
-fn small_sinh<'m>(x: Float<'m>) -> Float<'m> {
-    let square = x * x;
-    let tail = square.polynomial(x.by_type(SINH_SINGLE, SINH_DOUBLE));
-    let sinh = (square * x).mul_add(tail, x);
-    // So that -0 stays what it is.
-    sinh.abs().flip(x.sign())
-}
-
-/// `e^x / 2` for positive `x`, also where `e^x` is infinite and this is not.
-fn half_exp<'m>(x: Float<'m>) -> Float<'m> {
-    let x = x.at_most(x.by_type(100.0, 800.0));
-    let (r, n) = reduced(x);
-    let n = sign_extended(n.bits) - n.bits.constant(1);
-    let half = n >> 1;
-    (exp_minus_1(r) + 1.0) * power_of_2(half) * power_of_2(n - half)
+    let small = (square * x).mul_add(square.polynomial(p), x);
+    x.abs().less(1.0).select(small.abs(), size).flip(x.sign())
 }
 
 /// An integer: as a float and, in the low bits, as an integer.
 #[derive(Clone, Copy)]
 pub(super) struct Exponent<'m> {
     pub value: Float<'m>,
-    bits: Int<'m>,
+    pub bits: Int<'m>,
 }
 
 impl<'m> Exponent<'m> {
@@ -263,15 +266,18 @@ impl<'m> Exponent<'m> {
     }
 
     /// The nearest one to a product, or, rarely, the next.
-    fn nearest_product(x: Float<'m>, factor: f64) -> Exponent<'m> {
+    pub fn nearest_product(x: Float<'m>, factor: f64) -> Exponent<'m> {
         let (value, bits) = x.nearest_product(factor);
         Exponent { value, bits }
     }
 }
 
-/// `x * 2^n` for a positive `x`; unless relaxed, `n` may be too large or small for an exponent. It is infinite if it is too
-/// large for a float, and NaN if the `argument` is.
+/// `x * 2^n` for a positive `x`; unless relaxed, `n` may be too large or small for an exponent. It is infinite if it is
+/// too large for a float, and NaN if the `argument` is.
 pub(super) fn scale<'m>(x: Float<'m>, n: Exponent<'m>, argument: Float<'m>) -> Float<'m> {
+    if x.has_exponents() {
+        return x.scaled(n.value);
+    }
     if x.is_relaxed() {
         return x * power_of_2(n.bits);
     }
@@ -293,12 +299,6 @@ fn scaled<'m>(x: Float<'m>, n: Exponent<'m>) -> Int<'m> {
     let small = (multiple + unit).bits() - x.constant(unit).bits();
     // Of a normal number, `small` has an exponent that is less, or is negative.
     usual.max(small)
-}
-
-/// The integer in the low 16 bits.
-fn sign_extended<'m>(bits: Int<'m>) -> Int<'m> {
-    let unused = bits.as_float().by_type(16, 48);
-    (bits << unused) >> unused
 }
 
 /// `2^n`, where `n` is in the low bits.

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
-use super::value::{Float, Mask};
+use super::value::{Float, Int, Mask};
 
 /// `(asin x - x) / x^3` as a function of `x^2`, for `|x| <= 9/16` and `|x| <= 1/2`.
 const ASIN_SINGLE: &[f64] = &[
@@ -28,13 +28,17 @@ const ASIN_DOUBLE: &[f64] = &[
     0.0319818564202554,
 ];
 
-/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= 1/2` and `|t| <= tan(pi/8)`.
+/// `(atan t - t) / t^3` as a function of `t^2`, for `|t| <= 1` and `|t| <= tan(pi/8)`.
 const ATAN_SINGLE: &[f64] = &[
-    -0.3333323299884796,
-    0.1999421864748001,
-    -0.14174900949001312,
-    0.10159427672624588,
-    -0.05131524056196213,
+    -0.33333298563957214,
+    0.1999852955341339,
+    -0.14264015853405,
+    0.10950932651758194,
+    -0.08399812132120132,
+    0.05789956822991371,
+    -0.03112795203924179,
+    0.0108938692137599,
+    -0.0017906817374750972,
 ];
 const ATAN_DOUBLE: &[f64] = &[
     -0.333333333333332,
@@ -51,6 +55,9 @@ const ATAN_DOUBLE: &[f64] = &[
 ];
 
 const TAN_PI_8: f64 = std::f64::consts::SQRT_2 - 1.0;
+
+/// What pi loses by rounding to `f32`, as a fraction of the rounded number.
+const PI_REST_SINGLE: f64 = (PI - PI as f32 as f64) / (PI as f32 as f64);
 
 pub(super) fn asin<'m>(x: Float<'m>) -> Float<'m> {
     let (is_small, angle) = small_asin(x.abs());
@@ -79,52 +86,86 @@ fn small_asin<'m>(x: Float<'m>) -> (Mask<'m>, Float<'m>) {
 
 pub(super) fn atan<'m>(x: Float<'m>) -> Float<'m> {
     let size = x.abs();
-    let one = size.constant(1.0);
+    let (zero, one) = (size.constant(0.0), size.constant(1.0));
     let is_large = one.less(size);
-    let (small, large) = (is_large.select(one, size), is_large.select(size, one));
-    let angle = angle_below_half_right(small, large);
-    is_large.select(minus(FRAC_PI_2, angle), angle).flip(x.sign())
+    let begin = is_large.select(FRAC_PI_2, zero);
+    let angle = match x.by_type(true, false) {
+        true => angle_single(begin, is_large.select(size.constant(-1.0) / size, size)),
+        false => angle_double(Octant {
+            small: is_large.select(one, size),
+            large: is_large.select(size, one),
+            begin,
+            middle: size.constant(FRAC_PI_4),
+            direction: is_large.select(-0.0, zero).bits(),
+        }),
+    };
+    angle.flip(x.sign())
 }
 
 pub(super) fn atan2<'m>(y: Float<'m>, x: Float<'m>) -> Float<'m> {
     let (height, width) = (y.abs(), x.abs());
     let is_steep = width.less(height);
     let (small, large) = (is_steep.select(width, height), is_steep.select(height, width));
-    let angle = match x.is_relaxed() {
-        true => large.equals(0.0).select(0.0, angle_below_half_right(small, large)),
-        false => any_angle(small, large),
-    };
-    let angle = is_steep.select(minus(FRAC_PI_2, angle), angle);
+    let (small, large) = comparable(small, large);
     // As -0 has a sign, it is not compared with 0.
     let is_left = !x.sign().equals(0);
-    let angle = is_left.select(minus(PI, angle), angle);
+    let constant = |number: f64| x.constant(number);
+    let begin = is_steep.select(FRAC_PI_2, is_left.select(PI, constant(0.0)));
+    let direction = is_steep.select(-0.0, constant(0.0)).bits() ^ x.sign();
+    let angle = match x.by_type(true, false) {
+        true => angle_single(begin, (small / large).flip(direction)),
+        false => {
+            let middle = is_left.select(3.0 * FRAC_PI_4, constant(FRAC_PI_4));
+            angle_double(Octant { small, large, begin, middle, direction })
+        }
+    };
     angle.flip(y.sign())
 }
 
-/// As [`angle_below_half_right`], for numbers whose quotient or sum may not be finite.
-fn any_angle<'m>(small: Float<'m>, large: Float<'m>) -> Float<'m> {
-    let huge = large.by_type(2f64.powi(126), 2f64.powi(1022));
-    let is_huge = !large.less(huge);
-    let [small, large] = [small, large].map(|side| is_huge.select(side * 0.25, side));
-    let angle = angle_below_half_right(small, large);
-    // Two infinities, or two zeros.
-    let is_zero = large.equals(0.0);
-    let diagonal = is_zero.select(0.0, small.constant(FRAC_PI_4));
-    small.equals(large).select(diagonal, angle)
+/// Numbers with a quotient and a sum and the same angle, for positive ones of which the second is not smaller.
+fn comparable<'m>(small: Float<'m>, large: Float<'m>) -> (Float<'m>, Float<'m>) {
+    let one = small.constant(1.0);
+    let large = large.equals(0.0).select(one, large);
+    if large.is_relaxed() {
+        return (small, large);
+    }
+    let is_infinite = small.equals(f64::INFINITY) & large.equals(f64::INFINITY);
+    let (small, large) = (is_infinite.select(one, small), is_infinite.select(one, large));
+    // Only those of `f64` are added.
+    let is_huge = !large.less(large.by_type(f64::INFINITY, 2f64.powi(1022)));
+    let factor = is_huge.select(0.25, one);
+    large.by_type((small, large), (small * factor, large * factor))
 }
 
-/// The angle whose tangent is `small / large`, both positive. In the upper half of the range
-/// it is the distance from half a right angle.
-fn angle_below_half_right<'m>(small: Float<'m>, large: Float<'m>) -> Float<'m> {
-    // From 1/2 on, the difference of the two is exact.
-    let is_upper = (large * large.by_type(0.5, TAN_PI_8)).less(small);
+/// The eighth of a turn that an angle is in.
+struct Octant<'m> {
+    /// The sides of the angle to the nearest axis, both positive.
+    small: Float<'m>,
+    large: Float<'m>,
+    /// The angles of the axis, and of the bisector.
+    begin: Float<'m>,
+    middle: Float<'m>,
+    /// The sign of the angle to the axis.
+    direction: Int<'m>,
+}
+
+/// `begin + atan t` for `|t| <= 1` and a `begin` of 0, pi/2 or pi.
+fn angle_single<'m>(begin: Float<'m>, t: Float<'m>) -> Float<'m> {
+    let z = t * t;
+    // The sum of the large parts is often exact.
+    (begin + t) + (t * z).mul_add(z.polynomial(ATAN_SINGLE), begin * PI_REST_SINGLE)
+}
+
+/// In the upper half of the octant by the difference from the bisector. From 1/2 on, the difference of the sides is
+/// exact.
+fn angle_double<'m>(octant: Octant<'m>) -> Float<'m> {
+    let Octant { small, large, begin, middle, direction } = octant;
+    let is_upper = (large * TAN_PI_8).less(small);
     let above = is_upper.select(small - large, small);
     let below = is_upper.select(small + large, large);
-    let t = above / below;
+    let t = (above / below).flip(direction);
     let z = t * t;
-    let tail = z.polynomial(t.by_type(ATAN_SINGLE, ATAN_DOUBLE));
-    let angle = (t * z).mul_add(tail, t);
-    is_upper.select(-minus(-FRAC_PI_4, angle), angle)
+    is_upper.select(middle, begin) + (t * z).mul_add(z.polynomial(ATAN_DOUBLE), t)
 }
 
 /// `constant - x`, where the constant has more bits than a float.

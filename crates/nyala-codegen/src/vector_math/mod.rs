@@ -4,7 +4,8 @@
 //! lines of instructions, for scalars and any number of lanes, and for any target. They are written
 //! once, on [`Float`]s, and executed by a [`Machine`]: one that writes LLVM assembly
 //! (`llvm_asm/vector_math.rs`), and one that computes (`scalar.rs`), with which the tests measure
-//! how exact they are.
+//! how exact they are. A kernel may compute otherwise by the [`Level`] of instructions; each machine gets its
+//! own version (`llvm/kernel_levels.rs`).
 //!
 //! Read `value` first, then the kernels by topic: `exponential`, `logarithm`, `power`, `root`, `trigonometric`,
 //! `inverse_trigonometric`, `error_function`. `pair` has numbers of twice the precision, as sums of two.
@@ -37,8 +38,7 @@ mod value;
 use nyala_ir::functions::NumberFn;
 use nyala_ir::{MathOp, Prim};
 
-pub(crate) use pair::product_rest;
-pub(crate) use value::{Float, Kind, Machine, Op, Table, Value};
+pub(crate) use value::{Float, Kind, Level, Machine, Op, Table, Value};
 
 /// Whether a function has a kernel for lanes of this type.
 pub(crate) fn has_kernel(function: NumberFn, prim: Prim) -> bool {
@@ -56,8 +56,8 @@ pub(crate) fn kernel<'m>(function: NumberFn, args: &[Float<'m>]) -> Float<'m> {
     }
 }
 
-/// What a function gives for an `f64` for which its kernel [fails](Float::rarely); for others anything. Of an argument that
-/// was widened from `f32`, fewer digits are enough.
+/// What a function gives for an `f64` for which its kernel [fails](Float::rarely); for others anything. Of an argument
+/// that was widened from `f32`, fewer digits are enough.
 ///
 /// # Panics
 /// If its kernel never fails.

@@ -23,7 +23,7 @@ impl<'m> Pair<'m> {
     /// Exactly `a * b`.
     pub fn product(a: Float<'m>, b: Float<'m>) -> Pair<'m> {
         let high = a * b;
-        Pair { high, low: a.product_rest(b, high) }
+        Pair { high, low: product_rest(a, b, high) }
     }
 
     /// `numerator / self`, rounded about once.
@@ -37,14 +37,18 @@ impl<'m> Pair<'m> {
 
     pub fn times(self, other: Pair<'m>) -> Pair<'m> {
         let product = Pair::product(self.high, other.high);
-        let low = product.low + (self.high * other.low + self.low * other.high);
-        Pair { low, ..product }
+        product.plus(self.high.mul_add(other.low, self.low * other.high))
+    }
+
+    /// With something added that is not larger than the second part.
+    pub fn plus(self, low: Float<'m>) -> Pair<'m> {
+        Pair { low: self.low + low, ..self }
     }
 }
 
 /// `a * b - product`, given the rounded product. Without fused operations, halves of the digits have products without
 /// rounding (Dekker).
-pub(crate) fn product_rest<'m>(a: Float<'m>, b: Float<'m>, product: Float<'m>) -> Float<'m> {
+pub(super) fn product_rest<'m>(a: Float<'m>, b: Float<'m>, product: Float<'m>) -> Float<'m> {
     if a.is_fused() {
         return a.mul_add(b, -product);
     }

@@ -3,26 +3,26 @@
 //! The product needs some ten digits more than the result has. It is a pair of numbers ([`Pair`]). Processors without
 //! fused operations compute that of `f32` as `f64`, which takes them less time; GPUs may have few units for `f64`.
 
-use super::exponential::{EXP2_DOUBLE, EXP2_SINGLE, Exponent, power_of_2, scale};
+use super::exponential::{Exponent, exp2_of_rest, power_of_2, scale, unless_tiny};
 use super::logarithm::{mantissa, normal_mantissa};
-use super::pair::Pair;
+use super::pair::{Pair, product_rest};
 use super::value::{Float, Mask};
 
-/// `log2(1 + f) / f` for `|f| <= 1/3`.
+/// `log2(1 + f) / f` for `-1/4 <= f <= 1/2`.
 const LOG2: &[f64] = &[
-    1.442695040892335,
-    -0.7213475195681913,
-    0.480898343957435,
-    -0.3606739788504473,
-    0.2885394422442723,
-    -0.2404336468384625,
-    0.20607595136530024,
-    -0.1808063783715695,
-    0.1608916539793819,
-    -0.13745795521612234,
-    0.12355906629078073,
-    -0.16611661191186963,
-    0.15755401475122374,
+    1.44269504091064,
+    -0.7213475208315948,
+    0.4808983326444018,
+    -0.36067365346325114,
+    0.2885404277275349,
+    -0.24045841748338972,
+    0.20605687677056034,
+    -0.18000366083187563,
+    0.1605029365156426,
+    -0.1492078099632491,
+    0.13879365682563782,
+    -0.10204299560703371,
+    0.03799143406274487,
 ];
 
 /// `(2^r - 1) / r` for `|r| <= 1/2`.
@@ -36,11 +36,11 @@ const EXP2: &[f64] = &[
     1.5196136456621303e-5,
 ];
 
-/// log2 e and 2/3 in two parts.
-const LOG2_E_SINGLE: [f64; 2] = [1.4426950216293335, 1.925963033500011e-8];
-const LOG2_E_DOUBLE: [f64; 2] = [std::f64::consts::LOG2_E, 2.0355273740931033e-17];
-const TWO_THIRDS_SINGLE: [f64; 2] = [0.6666666865348816, -1.9868215517249155e-8];
-const TWO_THIRDS_DOUBLE: [f64; 2] = [0.6666666666666666, 3.700743415417188e-17];
+/// `2 log2 e` and `2/3 log2 e` in two parts.
+const FIRST_SINGLE: [f64; 2] = [2.885390043258667, 3.851926067000022e-08];
+const FIRST_DOUBLE: [f64; 2] = [2.8853900817779268, 4.0710547481862066e-17];
+const SECOND_SINGLE: [f64; 2] = [0.9617967009544373, -7.028461812552678e-09];
+const SECOND_DOUBLE: [f64; 2] = [0.9617966939259756, 5.0577616648125907e-17];
 
 /// `(ln((1 + s) / (1 - s)) / s - 2 - 2/3 s^2) / s^4` as a function of `s^2`, for `|s| <= 1/5`.
 const LOG_TAIL_SINGLE: &[f64] =
@@ -79,7 +79,7 @@ fn power<'m>(x: Float<'m>, y: Float<'m>, positive: fn(Float<'m>, Float<'m>) -> F
 fn power_of_widened<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let (e, m) = normal_mantissa(x);
     let f = m - 1.0;
-    let log = f.polynomial(LOG2).mul_add(f, e.to_float());
+    let log = f.polynomial(LOG2).mul_add(f, e);
     // Beyond these limits there is no `f32`.
     let exponent = (y * log).at_least(-160.0).at_most(140.0);
     let (n, bits) = exponent.nearest();
@@ -91,17 +91,20 @@ fn power_of_widened<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
 fn power_of_pair<'m>(x: Float<'m>, y: Float<'m>) -> Float<'m> {
     let log = log2(x);
     let product = Pair::product(y, log.high);
+    let is_large = !product.high.abs().less(x.by_type(160.0, 1100.0));
+    let rest = is_large.select(0.0, y.mul_add(log.low, product.low));
     // Beyond these limits there are no numbers.
     let (low, high) = match x.is_relaxed() {
         true => x.by_type((-127.0, 128.0), (-1023.0, 1024.0)),
         false => x.by_type((-160.0, 128.3), (-1100.0, 1024.3)),
     };
-    let is_large = !product.high.abs().less(x.by_type(160.0, 1100.0));
-    let rest = is_large.select(0.0, y.mul_add(log.low, product.low));
+    if x.has_exponents() {
+        let r = product.high.fraction();
+        return unless_tiny(product.high, low, exp2_of_rest(r + rest).scaled(product.high - r));
+    }
     let exponent = product.high.at_least(low).below(high);
     let n = Exponent::nearest(exponent);
-    let r = (exponent - n.value) + rest;
-    scale(r.polynomial(x.by_type(EXP2_SINGLE, EXP2_DOUBLE)).mul_add(r, 1.0), n, product.high)
+    scale(exp2_of_rest((exponent - n.value) + rest), n, product.high)
 }
 
 /// The binary logarithm of a positive number, from that of `(1 + s) / (1 - s)`.
@@ -112,17 +115,23 @@ fn log2<'m>(x: Float<'m>) -> Pair<'m> {
     // The second part makes up for an inexact first one, so that one division is enough for both.
     let reciprocal = f.constant(1.0) / sum.high;
     let s = f * reciprocal;
-    let back = Pair::product(s, sum.high);
-    let s = Pair { high: s, low: ((f - back.high) - back.low - s * sum.low) * reciprocal };
-    let square = s.times(s);
-    let cube = square.times(s);
-    let second = cube.times(Pair::constant(s.high, x.by_type(TWO_THIRDS_SINGLE, TWO_THIRDS_DOUBLE)));
-    let tail = cube.high * square.high * square.high.polynomial(x.by_type(LOG_TAIL_SINGLE, LOG_TAIL_DOUBLE));
-    let log = Pair::sum(s.high * 2.0, second.high);
-    let log = Pair { low: log.low + (s.low * 2.0 + second.low + tail), ..log };
-    let log = log.times(Pair::constant(s.high, x.by_type(LOG2_E_SINGLE, LOG2_E_DOUBLE)));
-    let whole = Pair::sum(e, log.high);
-    Pair { low: whole.low + log.low, ..whole }
+    let lost = s.mul_add(sum.low, product_rest(s, sum.high, f));
+    let s = Pair { high: s, low: -(lost * reciprocal) };
+    let z = s.high * s.high;
+    let z = Pair { high: z, low: (s.high + s.high).mul_add(s.low, product_rest(s.high, s.high, z)) };
+    let tail = z.high * z.high.polynomial(&tail_coefficients(z.high));
+    let constant = |single, double| Pair::constant(z.high, z.high.by_type(single, double));
+    // s (first + z (second + tail))
+    let (first, second) = (constant(FIRST_SINGLE, FIRST_DOUBLE), constant(SECOND_SINGLE, SECOND_DOUBLE));
+    let inner = z.times(Pair::sum(second.high, tail).plus(second.low));
+    let log = s.times(Pair::sum(first.high, inner.high).plus(inner.low + first.low));
+    Pair::sum(e, log.high).plus(log.low)
+}
+
+/// In units of log2 e.
+fn tail_coefficients(like: Float<'_>) -> Vec<f64> {
+    let of_natural = like.by_type(LOG_TAIL_SINGLE, LOG_TAIL_DOUBLE);
+    of_natural.iter().map(|coefficient| coefficient * std::f64::consts::LOG2_E).collect()
 }
 
 /// The power `usual`, except of 0, 1, infinity and NaN.
@@ -152,6 +161,9 @@ fn with_sign<'m>(x: Float<'m>, y: Float<'m>, power: Float<'m>) -> Float<'m> {
 
 /// Whether a positive number is an integer.
 fn is_integer<'m>(x: Float<'m>) -> Mask<'m> {
+    if x.has_exponents() {
+        return x.fraction().equals(0.0);
+    }
     // From here on there are no others. To add it leaves no bits behind the point.
     let large = x.by_type(2f64.powi(23), 2f64.powi(52));
     let is_large = x.constant(large - 0.5).less(x);

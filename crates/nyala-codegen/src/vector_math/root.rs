@@ -1,56 +1,90 @@
 //! Roots.
 //!
-//! The cube root of `m 2^(3q + k)` with `k` from -1 to 1: a polynomial for that of `m`, and one
-//! step of Halley's method, which triples the number of exact digits.
+//! The cube root of `m 2^(3q + k)` with `k` from -1 to 1: that of `m` by a polynomial, which for `f64` is followed by
+//! one step of Halley's method, which triples the number of exact digits, and that of `2^k` by selection.
 
-use super::exponential::power_of_2;
+use super::exponential::{Exponent, power_of_2};
 use super::logarithm::mantissa;
 use super::pair::Pair;
-use super::value::{Float, Int, Mask};
+use super::value::{Float, Mask};
 
-/// The cube root of `m`, for `2/3 <= m <= 4/3`.
-const CBRT: &[f64] = &[
-    0.41349199656817837,
-    1.0983000942031391,
-    -0.9222894140303813,
-    0.5978433262718578,
-    -0.22282575582876188,
-    0.03547861176785667,
+/// `(cbrt(1 + f) - 1) / f` for `-1/4 <= f <= 1/2`.
+const CBRT_SINGLE: &[f64] = &[
+    0.33333340287208557,
+    -0.11111155152320862,
+    0.061720460653305054,
+    -0.041115231812000275,
+    0.030364084988832474,
+    -0.024463806301355362,
+    0.018643813207745552,
+    -0.0082473773509264,
+];
+
+/// The cube root of `m`, for `3/4 <= m <= 3/2`.
+const CBRT_GUESS: &[f64] = &[
+    0.4300493913545152,
+    1.0153589158736156,
+    -0.757907473201754,
+    0.4367066011986982,
+    -0.14468518502589373,
+    0.020477849728651965,
 ];
 
 const CBRT_2: f64 = 1.259_921_049_894_873_2;
 
 pub(super) fn cbrt<'m>(x: Float<'m>) -> Float<'m> {
-    root_with(x, |root| root.high, |q| q)
+    let product = |root: Pair<'m>, factor: Float<'m>| root.high.mul_add(factor, root.low * factor);
+    root_with(x, product, |q| q)
 }
 
 /// `1 / cbrt x`.
 pub(super) fn rcbrt<'m>(x: Float<'m>) -> Float<'m> {
-    let root = root_with(x, |root| root.divides(1.0), |q| q.constant(0) - q);
+    let reciprocal = |root: Pair<'m>, factor: Float<'m>| {
+        let product = Pair::product(root.high, factor).plus(root.low * factor);
+        Pair::sum(product.high, product.low).divides(1.0)
+    };
+    let root = root_with(x, reciprocal, |q| Exponent::nearest(-q.value));
     let is_special = x.equals(0.0) | !x.abs().less(f64::INFINITY);
     is_special.select(x.constant(1.0) / x, root)
 }
 
-/// `finish` of the cube root of the mantissa, times 2 to the power of what `exponent` makes of its exponent.
+/// `finish` of the cube roots of `m` and `2^k`, times 2 to the power of what `exponent` makes of `q`.
 fn root_with<'m>(
     x: Float<'m>,
-    finish: impl FnOnce(Pair<'m>) -> Float<'m>,
-    exponent: impl FnOnce(Int<'m>) -> Int<'m>,
+    finish: impl FnOnce(Pair<'m>, Float<'m>) -> Float<'m>,
+    exponent: impl FnOnce(Exponent<'m>) -> Exponent<'m>,
 ) -> Float<'m> {
     let size = x.abs();
     let (e, m) = mantissa(size);
-    let (q, q_bits) = (e * (1.0 / 3.0)).nearest();
-    let k = q.mul_add(-3.0, e);
-    let guess = m.polynomial(CBRT);
-    let (is_more, is_less) = (k.constant(0.5).less(k), k.less(-0.5));
-    let guess = is_more.select(guess * CBRT_2, is_less.select(guess * (1.0 / CBRT_2), guess));
-    let number = is_more.select(m * 2.0, is_less.select(m * 0.5, m));
-    let cube = guess * guess * guess;
-    let step = guess * (cube - number) / (cube * 2.0 + number);
-    let root = finish(Pair::sum(guess, -step));
-    let root = (root * power_of_2(exponent(q_bits))).flip(x.sign());
+    let q = Exponent::nearest_product(e, 1.0 / 3.0);
+    let k = q.value.mul_add(-3.0, e);
+    let root = m.by_type(root_of_mantissa_single as fn(Float<'m>) -> Pair<'m>, root_of_mantissa_double)(m);
+    let root = finish(root, root_of_power(k));
+    let q = exponent(q);
+    if x.has_exponents() {
+        // Of 0 and infinity, `q` is infinite.
+        return root.scaled(q.value).flip(x.sign());
+    }
+    let root = (root * power_of_2(q.bits)).flip(x.sign());
     let is_its_own = x.equals(0.0) | !size.less(f64::INFINITY);
     is_its_own.select(x, root)
+}
+
+fn root_of_mantissa_single<'m>(m: Float<'m>) -> Pair<'m> {
+    let f = m - 1.0;
+    Pair { high: m.constant(1.0), low: f * f.polynomial(CBRT_SINGLE) }
+}
+
+fn root_of_mantissa_double<'m>(m: Float<'m>) -> Pair<'m> {
+    let guess = m.polynomial(CBRT_GUESS);
+    let cube = guess * guess * guess;
+    Pair { high: guess, low: guess * (m - cube) / cube.mul_add(2.0, m) }
+}
+
+/// The cube root of `2^k` for `k` from -1 to 1.
+fn root_of_power<'m>(k: Float<'m>) -> Float<'m> {
+    let (is_more, is_less) = (k.constant(0.5).less(k), k.less(-0.5));
+    is_more.select(CBRT_2, is_less.select(1.0 / CBRT_2, k.constant(1.0)))
 }
 
 /// `sqrt(x^2 + y^2)`. An infinite side makes it infinite even if the other one is NaN.

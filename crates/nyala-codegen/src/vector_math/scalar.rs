@@ -3,7 +3,7 @@
 use nyala_ir::functions::NumberFn;
 use nyala_ir::{MathOp, Prim};
 
-use super::value::{Float, Kind, Machine, Op, Table, Value};
+use super::value::{Float, Kind, Level, Machine, Op, Table, Value};
 
 /// Computes at once.
 pub(super) struct Scalar {
@@ -31,6 +31,12 @@ pub(super) enum Fusion {
     Usual,
     /// Once, which kernels know.
     Always,
+    /// Likewise, and there are instructions for exponents.
+    WithExponents,
+}
+
+impl Fusion {
+    pub const ALL: [Fusion; 4] = [Fusion::Never, Fusion::Usual, Fusion::Always, Fusion::WithExponents];
 }
 
 /// What a kernel gives for floats of type `prim`, as bits.
@@ -44,8 +50,12 @@ impl Machine for Scalar {
         self.is_relaxed
     }
 
-    fn is_fused(&self) -> bool {
-        self.fusion == Fusion::Always
+    fn level(&self) -> Level {
+        match self.fusion {
+            Fusion::Never | Fusion::Usual => Level::Base,
+            Fusion::Always => Level::Fused,
+            Fusion::WithExponents => Level::Exponents,
+        }
     }
 
     fn shares_angle(&self) -> bool {
@@ -64,11 +74,6 @@ impl Machine for Scalar {
             Prim::F32 => self.single(op, &args.iter().map(|arg| arg.0 as u32).collect::<Vec<u32>>()),
             _ => self.double(op, &args.iter().map(|arg| arg.0).collect::<Vec<u64>>()),
         })
-    }
-
-    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value {
-        let [a, b, product] = args.map(|arg| Float::new(self, prim, arg));
-        super::product_rest(a, b, product).value()
     }
 
     fn lookup(&self, table: &'static Table, index: Value) -> Value {
@@ -93,7 +98,7 @@ impl Machine for Scalar {
 }
 
 macro_rules! arithmetic {
-    ($name:ident, $float:ty, $bits:ty, $int:ty, $wide:ty) => {
+    ($name:ident, $float:ty, $bits:ty, $int:ty, $wide:ty, $scale:path) => {
         fn $name(&self, op: Op, args: &[$bits]) -> u64 {
             let x = |at: usize| <$float>::from_bits(args[at]);
             let float = |x: $float| u64::from(x.to_bits());
@@ -131,12 +136,38 @@ macro_rules! arithmetic {
                 Op::IntLess => u64::from(n(0) < n(1)),
                 Op::Widen => f64::from(x(0) as f32).to_bits(),
                 Op::Narrow => u64::from((x(0) as f32).to_bits()),
+                Op::Exponent => float(exponent(f64::from(x(0))) as $float),
+                Op::Mantissa => float(mantissa(f64::from(x(0))) as $float),
+                Op::Scale => float($scale(x(0), x(1).clamp(-9e3, 9e3) as i32)),
+                Op::Fraction if x(0).is_infinite() => float(0.0),
+                Op::Fraction => float(x(0) - x(0).round_ties_even()),
             }
         }
     };
 }
 
 impl Scalar {
-    arithmetic!(single, f32, u32, i32, u64);
-    arithmetic!(double, f64, u64, i64, u128);
+    arithmetic!(single, f32, u32, i32, u64, libm::scalbnf);
+    arithmetic!(double, f64, u64, i64, u128, libm::scalbn);
+}
+
+/// [`Op::Exponent`].
+fn exponent(x: f64) -> f64 {
+    match x {
+        0.0 => f64::NEG_INFINITY,
+        _ if !x.is_finite() => x.abs(),
+        _ => f64::from(libm::ilogb(x)),
+    }
+}
+
+/// [`Op::Mantissa`].
+fn mantissa(x: f64) -> f64 {
+    match x {
+        _ if x < 0.0 || x.is_nan() => f64::NAN,
+        0.0 | f64::INFINITY => 1.0,
+        _ => {
+            let (fraction, _) = libm::frexp(x);
+            if fraction < 0.75 { fraction * 2.0 } else { fraction }
+        }
+    }
 }

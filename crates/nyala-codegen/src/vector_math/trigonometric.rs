@@ -1,7 +1,7 @@
-//! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and
-//! `n mod 4` says which of the two is meant and with which sign. If both the sine and the cosine of an angle are computed, LLVM merges what
-//! their kernels have in common, which is all but the choice. Where only one of them is needed and numbers are of usual size, there
-//! is one longer polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
+//! Sines and their like: `x = n pi/2 + r`, polynomials for the sine and cosine of `r`, and `n mod 4` says which of the
+//! two is meant and with which sign. If both the sine and the cosine of an angle are computed, LLVM merges what their
+//! kernels have in common, which is all but the choice. Where only one of them is needed and numbers are of usual size,
+//! there is one longer polynomial: `x = n pi + r`, where the `n` of a cosine ends in a half.
 //!
 //! For numbers of usual size `n` and `r` follow from a product with `2/pi`. For very large ones the *far*
 //! kernels take only those digits of `2/pi` that matter, after Payne and Hanek.
@@ -25,6 +25,14 @@ const PI_DOUBLE: [f64; 4] =
 const LARGEST_SINGLE: f64 = 400.0;
 const LARGEST_DOUBLE: f64 = 1.0e6;
 
+/// Pi/2 in parts with all bits, for machines with fused operations: there, products with `n` need not be exact.
+const FUSED_HALF_PI_SINGLE: [f64; 3] = [1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15];
+const FUSED_HALF_PI_DOUBLE: [f64; 3] =
+    [std::f64::consts::FRAC_PI_2, 6.123233995736766e-17, -1.4973849048591698e-33];
+
+/// Up to here the nearest `n` is found.
+const FUSED_LARGEST_SINGLE: f64 = 10_000.0;
+
 /// `(sin r - r) / r^3` as a function of `r^2`, for `|r| <= pi/4`.
 const SIN_SINGLE: &[f64] = &[-0.16666655242443085, 0.008332173340022564, -0.00019516656175255775];
 const SIN_DOUBLE: &[f64] = &[
@@ -37,8 +45,9 @@ const SIN_DOUBLE: &[f64] = &[
 ];
 
 /// The same for `|r| <= pi/2`.
+/// What it gives is at most 1 for all `r`.
 const HALF_WAVE_SINGLE: &[f64] =
-    &[-0.16666659712791443, 0.008333069272339344, -0.00019809773948509246, 2.606081807243754e-6];
+    &[-0.16666659712791443, 0.008333073928952217, -0.0001980984234251082, 2.6054074169223895e-6];
 const HALF_WAVE_DOUBLE: &[f64] = &[
     -0.16666666666666666,
     0.008333333333333207,
@@ -132,6 +141,11 @@ fn odd_sign<'m>(x: Float<'m>, n: Int<'m>) -> Int<'m> {
 
 /// `sin(x - n pi)`, given the `n` for which `|x - n pi| <= pi/2`.
 fn sine_behind<'m>(x: Float<'m>, n: Float<'m>) -> Float<'m> {
+    if x.is_fused() {
+        let r = fused_rest(x, n, 2.0);
+        let z = r * r;
+        return (z * r).mul_add(z.horner(x.by_type(HALF_WAVE_SINGLE, HALF_WAVE_DOUBLE)), r);
+    }
     x.by_type(sine_behind_single as fn(Float<'m>, Float<'m>) -> Float<'m>, sine_behind_double)(x, n)
 }
 
@@ -168,6 +182,9 @@ fn near_tan_double<'m>(x: Float<'m>) -> Float<'m> {
 
 /// By a polynomial with its rounding error: that of a quotient of sine and cosine would be larger.
 fn near_tan_single<'m>(x: Float<'m>) -> Float<'m> {
+    if x.is_fused() {
+        return fused_tan_single(x);
+    }
     let size = x.abs();
     let (n, bits) = (size * std::f64::consts::FRAC_2_PI).nearest();
     let Pair { high: r, low: lost } = reduced(HALF_PI_SINGLE, size, n);
@@ -177,6 +194,23 @@ fn near_tan_single<'m>(x: Float<'m>) -> Float<'m> {
     // The tangent of the angle and a right angle is -1 / tan.
     let is_odd = (bits & bits.constant(1)).equals(1);
     is_odd.select(tan.divides(-1.0), tan.high).flip(x.sign())
+}
+
+/// With the rounding error of `r` only.
+fn fused_tan_single<'m>(x: Float<'m>) -> Float<'m> {
+    let size = x.abs();
+    let (n, bits) = size.nearest_product(std::f64::consts::FRAC_2_PI);
+    let [front, middle, last] = FUSED_HALF_PI_SINGLE;
+    let (near, second) = (n.mul_add(-front, size), n * middle);
+    let r = near - second;
+    // What the difference and the product lose by rounding.
+    let lost = ((near - r) - second) + n.mul_add(-middle, second);
+    let lost = n.mul_add(-last, lost);
+    let z = r * r;
+    let tan = (z * r).mul_add(z.horner(TAN_SINGLE), lost) + r;
+    let is_odd = (bits & bits.constant(1)).equals(1);
+    let ratio = is_odd.select(-1.0, tan) / is_odd.select(tan, x.constant(1.0));
+    ratio.flip(x.sign())
 }
 
 /// `sin(pi x)`. Of an integer it is 0 with the sign of the integer.
@@ -194,7 +228,8 @@ pub(super) fn cospi<'m>(x: Float<'m>) -> Float<'m> {
 
 /// Whether a number is too large for [`Angle::near`], or not finite.
 fn is_large<'m>(x: Float<'m>) -> Mask<'m> {
-    !x.abs().less(x.by_type(LARGEST_SINGLE, LARGEST_DOUBLE))
+    let single = if x.is_fused() { FUSED_LARGEST_SINGLE } else { LARGEST_SINGLE };
+    !x.abs().less(x.by_type(single, LARGEST_DOUBLE))
 }
 
 /// `value`, and NaN for an infinite `x` and for NaN.
@@ -215,7 +250,11 @@ impl<'m> Angle<'m> {
     /// The angle `|x|`, unless it [is large](is_large).
     fn near(x: Float<'m>) -> Angle<'m> {
         let x = x.abs();
-        let (n, bits) = (x * std::f64::consts::FRAC_2_PI).nearest();
+        let (n, bits) = x.nearest_product(std::f64::consts::FRAC_2_PI);
+        if x.is_fused() {
+            let (sin, cos) = sin_cos(fused_rest(x, n, 1.0));
+            return Angle { sin, cos, n: bits };
+        }
         let (sin, cos) =
             x.by_type(Angle::near_single as fn(Float<'m>, Float<'m>) -> _, Angle::near_double)(x, n);
         Angle { sin, cos, n: bits }
@@ -263,8 +302,8 @@ impl<'m> Angle<'m> {
 
     /// The angle `|x|` for an `f32` that [is large](is_large) for an `f64`, and finite; for others anything.
     ///
-    /// As above, but `m` has 24 bits, so 96 digits of 2/pi do. No `f32` is so near to a multiple of a right angle that the 62 that
-    /// remain behind the point are too few.
+    /// As above, but `m` has 24 bits, so 96 digits of 2/pi do. No `f32` is so near to a multiple of a right angle that
+    /// the 62 that remain behind the point are too few.
     pub fn far_single(x: Float<'m>) -> Angle<'m> {
         let bits = x.abs().at_least(LARGEST_DOUBLE).bits();
         let int = |number: i64| x.int(number);
@@ -348,6 +387,18 @@ fn reduced<'m>(period: &[f64], x: Float<'m>, n: Float<'m>) -> Pair<'m> {
     let lost = (near - r) - second;
     let lost = period[2..].iter().fold(lost, |lost, part| n.mul_add(-part, lost));
     Pair { high: r, low: lost }
+}
+
+/// `x - n p`, by fused operations, given a period `p` in right angles.
+fn fused_rest<'m>(x: Float<'m>, n: Float<'m>, right_angles: f64) -> Float<'m> {
+    let parts = x.by_type(FUSED_HALF_PI_SINGLE, FUSED_HALF_PI_DOUBLE);
+    parts.iter().fold(x, |rest, &part| n.mul_add(-part * right_angles, rest))
+}
+
+fn sin_cos<'m>(r: Float<'m>) -> (Float<'m>, Float<'m>) {
+    let (sin, cos) = r.by_type((SIN_SINGLE, COS_SINGLE), (SIN_DOUBLE, COS_DOUBLE));
+    let z = r * r;
+    ((z * r).mul_add(z.polynomial(sin), r), z.mul_add(z.mul_add(z.polynomial(cos), -0.5), 1.0))
 }
 
 fn sin_cos_single<'m>(r: Pair<'m>) -> (Float<'m>, Float<'m>) {

@@ -12,8 +12,8 @@ pub(crate) trait Machine {
     /// Whether only finite normal numbers matter.
     fn is_relaxed(&self) -> bool;
 
-    /// Whether [`Op::MulAdd`] always rounds once.
-    fn is_fused(&self) -> bool;
+    /// The instructions that it has.
+    fn level(&self) -> Level;
 
     /// Whether the other one of the sine and cosine of an angle is computed too.
     fn shares_angle(&self) -> bool;
@@ -24,15 +24,26 @@ pub(crate) trait Machine {
     /// An operation; `prim` is the type of floats.
     fn compute(&self, op: Op, prim: Prim, args: &[Value]) -> Value;
 
-    /// What a product loses by rounding: `a * b - product`, exactly, for `[a, b, product]`.
-    fn product_rest(&self, prim: Prim, args: [Value; 3]) -> Value;
-
     /// Words of a table, by index.
     fn lookup(&self, table: &'static Table, index: Value) -> Value;
 
     /// `usual`, but in lanes that are `rare` what `op` gives by a method that takes longer:
     /// for `f32` its kernel for `f64`, and for `f64` its [far kernel](super::far_kernel).
     fn rarely(&self, rare: Value, usual: Value, op: MathOp, prim: Prim, args: &[Value]) -> Value;
+}
+
+/// Instructions that not all machines have. Each level has those of the levels before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Level {
+    Base,
+    /// [`Op::MulAdd`] always rounds once.
+    Fused,
+    /// AVX-512: [`Op::Exponent`] and those after it. They are as fast for numbers below the normal ones.
+    Exponents,
+}
+
+impl Level {
+    pub const ALL: [Level; 3] = [Level::Base, Level::Fused, Level::Exponents];
 }
 
 /// A value of the machine's.
@@ -97,6 +108,15 @@ pub(crate) enum Op {
     /// From `f32` to `f64` and back.
     Widen,
     Narrow,
+    /// The binary exponent of a number as a float: of 0 and infinity -infinity and infinity.
+    Exponent,
+    /// A number times a power of two, so that it is between 3/4 and 3/2: 1 of 0 and infinity, and NaN of negative
+    /// numbers.
+    Mantissa,
+    /// The first operand times two to the power of the second, which is an integer; rounded once.
+    Scale,
+    /// What is lost by rounding to the nearest integer: 0 of an infinite number.
+    Fraction,
 }
 
 /// Floats.
@@ -141,7 +161,12 @@ impl<'m> Float<'m> {
 
     /// Whether [`Float::mul_add`] always rounds once.
     pub fn is_fused(self) -> bool {
-        self.machine.is_fused()
+        self.machine.level() >= Level::Fused
+    }
+
+    /// Whether there is [`Float::exponent`] and what follows it.
+    pub fn has_exponents(self) -> bool {
+        self.machine.level() >= Level::Exponents
     }
 
     /// Whether the other one of the sine and cosine of this angle is computed too.
@@ -183,11 +208,6 @@ impl<'m> Float<'m> {
     pub fn mul_add(self, factor: impl Operand<'m>, term: impl Operand<'m>) -> Float<'m> {
         let (factor, term) = (factor.like(self), term.like(self));
         self.compute(Op::MulAdd, &[self.value, factor.value, term.value])
-    }
-
-    /// What the product of `self` and a factor loses by rounding.
-    pub fn product_rest(self, factor: Float<'m>, product: Float<'m>) -> Float<'m> {
-        self.with(self.machine.product_rest(self.prim, [self.value, factor.value, product.value]))
     }
 
     pub fn sqrt(self) -> Float<'m> {
@@ -239,11 +259,47 @@ impl<'m> Float<'m> {
         (self.bits() ^ sign).as_float()
     }
 
-    /// The polynomial with these coefficients, the one of the lowest power first.
+    /// The polynomial with these coefficients, the one of the lowest power first. Higher powers must matter less.
+    ///
+    /// The even and the odd powers of a long one are summed apart: processors hold a limited number of operations that
+    /// wait for others. Without fused operations that would lose too many digits.
     pub fn polynomial(self, coefficients: &[f64]) -> Float<'m> {
+        const LONG: usize = 6;
+        if coefficients.len() < LONG || !self.is_fused() {
+            return self.horner(coefficients);
+        }
+        let every_second =
+            |from: usize| -> Vec<f64> { coefficients[from..].iter().copied().step_by(2).collect() };
+        let square = self * self;
+        let odd = square.polynomial(&every_second(1));
+        odd.mul_add(self, square.polynomial(&every_second(0)))
+    }
+
+    /// The polynomial from the highest power down, which loses the fewest digits.
+    pub fn horner(self, coefficients: &[f64]) -> Float<'m> {
         let Some((last, others)) = coefficients.split_last() else { return self.constant(0.0) };
         let last = self.constant(*last);
         others.iter().rev().fold(last, |sum, &coefficient| sum.mul_add(self, coefficient))
+    }
+
+    /// See [`Op::Exponent`].
+    pub fn exponent(self) -> Float<'m> {
+        self.compute(Op::Exponent, &[self.value])
+    }
+
+    /// See [`Op::Mantissa`].
+    pub fn mantissa(self) -> Float<'m> {
+        self.compute(Op::Mantissa, &[self.value])
+    }
+
+    /// `self * 2^n` for an integer `n` of any size.
+    pub fn scaled(self, n: Float<'m>) -> Float<'m> {
+        self.compute(Op::Scale, &[self.value, n.value])
+    }
+
+    /// See [`Op::Fraction`].
+    pub fn fraction(self) -> Float<'m> {
+        self.compute(Op::Fraction, &[self.value])
     }
 
     /// Rounded to the nearest integer, as a float and, in the low bits, as an integer;
