@@ -153,10 +153,14 @@ fn targets(random: &mut Random) -> String {
     let mut target = || {
         let lanes = *random.pick(&[1, 2, 4, 8, 16, 32, 64]);
         let rows = 1 + random.below(16.min(512 / lanes));
-        match random.below(4) {
-            0 => format!("on_threads({}, vectors({lanes}, {rows}))", 2 + random.below(2)),
-            _ => format!("vectors({lanes}, {rows})"),
+        let mut target = format!("vectors({lanes}, {rows})");
+        if random.below(3) == 0 {
+            target = format!("with_lines_in({}, {target})", random.below(100_000));
         }
+        if random.below(4) == 0 {
+            target = format!("on_threads({}, {target})", 2 + random.below(2));
+        }
+        target
     };
     format!("Targets {{ paths: {}, scores: {}, ends: {} }}", target(), target(), target())
 }
