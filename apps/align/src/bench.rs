@@ -16,7 +16,7 @@ pub fn measure(job: &Job) -> Result<()> {
     let compile = start.elapsed();
     let queries: Vec<_> = job.queries.iter().map(|query| kernel.encode(&query.letters)).collect();
     let subjects: Vec<_> = job.subjects.iter().map(|subject| kernel.encode(&subject.letters)).collect();
-    let pairs = job.pairs();
+    let pairs = job.pairs(0..job.n_pairs());
     let codes: Vec<_> = pairs.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
     let sum_of_scores = || -> Result<i64> {
         let scores = if job.work().has_path() {
@@ -33,7 +33,7 @@ pub fn measure(job: &Job) -> Result<()> {
         best = best.min(start.elapsed());
         n += 1;
     }
-    let cells = job.n_cells(&pairs) as f64;
+    let cells = job.n_cells() as f64;
     println!(
         "{} pairs, {cells:.3e} cells: {:.2} ms, {:.2} GCUPS (best of {n}); compiled in {:.0} ms; sum of scores {sum}",
         pairs.len(),

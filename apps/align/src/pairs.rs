@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -61,22 +62,40 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The indices of the query and the subject of each pair; both strands are adjacent.
-    pub fn pairs(&self) -> Vec<(usize, usize)> {
-        let n = self.queries.len() / self.n_strands();
-        let strands = |(i, j)| (0..self.n_strands()).map(move |strand| (i + strand * n, j));
+    pub fn n_pairs(&self) -> usize {
         match self.args.pairs {
-            Pairs::Pairwise => (0..n).flat_map(|i| strands((i, i))).collect(),
-            Pairs::All => {
-                let subjects = 0..self.subjects.len();
-                (0..n).flat_map(|i| subjects.clone().flat_map(move |j| strands((i, j)))).collect()
-            }
+            Pairs::Pairwise => self.queries.len(),
+            Pairs::All => self.queries.len() * self.subjects.len(),
         }
     }
 
-    pub fn n_cells(&self, pairs: &[(usize, usize)]) -> u64 {
-        let length = |all: &[Sequence], i: usize| all[i].letters.len() as u64;
-        pairs.iter().map(|&(i, j)| length(self.queries, i) * length(self.subjects, j)).sum()
+    /// The indices of the query and the subject of some pairs; both strands are adjacent. There may be too many pairs for a list of all.
+    pub fn pairs(&self, range: Range<usize>) -> Vec<(usize, usize)> {
+        let (n_strands, n_subjects) = (self.n_strands(), self.subjects.len());
+        let n_queries = self.queries.len() / n_strands;
+        let of_strand = |k: usize| {
+            let (k, strand) = (k / n_strands, k % n_strands);
+            let (i, j) = match self.args.pairs {
+                Pairs::Pairwise => (k, k),
+                Pairs::All => (k / n_subjects, k % n_subjects),
+            };
+            (i + strand * n_queries, j)
+        };
+        range.map(of_strand).collect()
+    }
+
+    pub fn n_cells(&self) -> u64 {
+        let length = |sequence: &Sequence| sequence.letters.len() as u64;
+        match self.args.pairs {
+            Pairs::Pairwise => {
+                let pairs = self.queries.iter().zip(self.subjects.iter().cycle());
+                pairs.map(|(query, subject)| length(query) * length(subject)).sum()
+            }
+            Pairs::All => {
+                let sum = |all: &[Sequence]| all.iter().map(length).sum::<u64>();
+                sum(self.queries).saturating_mul(sum(self.subjects))
+            }
+        }
     }
 
     fn pair(&self, (i, j): (usize, usize)) -> Pair<'a> {
@@ -90,16 +109,16 @@ impl<'a> Job<'a> {
             all.iter().map(|sequence| kernel.encode(&sequence.letters)).collect()
         };
         let (queries, subjects) = (coded(self.queries), coded(self.subjects));
-        let pairs = self.pairs();
         if self.args.format == Format::Sam {
             output::sam_header(out, self.subjects)?;
         }
         let has_path = self.work().has_path();
         let mut printer = Printer { job: self, is_coloured, is_first: true, group: vec![] };
-        with_progress(self.n_cells(&pairs), || {
+        with_progress(self.n_cells(), || {
             let n_strands = self.n_strands();
             let size = if self.work().is_batch() { BATCH } else { n_strands };
-            for some in pairs.chunks(size) {
+            for first in (0..self.n_pairs()).step_by(size) {
+                let some = self.pairs(first..self.n_pairs().min(first + size));
                 let codes: Vec<_> = some.iter().map(|&(i, j)| (&queries[i], &subjects[j])).collect();
                 if has_path {
                     let found = self.alignments(&kernel, &codes)?;

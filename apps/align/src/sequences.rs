@@ -62,6 +62,9 @@ const MAX_LETTERS: usize = 500_000_000;
 /// Letters of nucleotides and the ambiguity codes of IUPAC.
 const NUCLEOTIDES: &[u8] = b"ACGTUMRWSYKVHDBN";
 
+/// Some programs begin texts in UTF-8 with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// All sequences of a file; `-` is standard input.
 pub fn read(path: &Path, letters: Letters) -> Result<Vec<Sequence>> {
     let file: Box<dyn Read> = if path == Path::new("-") {
@@ -123,6 +126,9 @@ impl<Text: BufRead> Lines<'_, Text> {
         let n = self.text.read_until(b'\n', &mut self.line);
         let n = n.with_context(|| format!("{}:{}: cannot read", self.name, self.number + 1))?;
         self.line.truncate(self.line.trim_ascii_end().len());
+        if self.number == 0 && self.line.starts_with(BYTE_ORDER_MARK) {
+            self.line.drain(..BYTE_ORDER_MARK.len());
+        }
         self.number += 1;
         if self.line.contains(&b'\r') {
             return self.fail("there is a carriage return inside the line; lines end with a line feed");
@@ -218,6 +224,12 @@ mod tests {
         let found = parsed("\n>a first\nAC\n\nGT\r\n>b\n>c\nN\n").unwrap();
         let wanted = [("a", "ACGT"), ("b", ""), ("c", "N")];
         assert_eq!(found, wanted.map(|(name, letters)| (name.to_owned(), letters.to_owned())));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        assert_eq!(parsed("\u{feff}>a\nAC\n").unwrap(), [("a".to_owned(), "AC".to_owned())]);
+        assert_eq!(error("\u{feff}"), "file: there is no sequence");
     }
 
     #[test]
