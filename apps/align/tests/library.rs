@@ -84,6 +84,29 @@ fn scores_of_millions() {
     assert_eq!(wrong(3), 0);
 }
 
+/// A stack has 2 MiB here. What the library allocates for a pair must not stay there until the loop ends.
+#[test]
+fn loops_of_alignments_keep_their_stack() {
+    let program = format!(
+        "{PROGRAM}extern fn wrong(n: i32) -> i32 {{
+            let scoring = matching(2, -1, affine(2, 1));
+            let (letters, runs) = (\"ACGTTAGC\", ~[16: i32]);
+            let mut wrong = 0;
+            for i in range(0, n) {{
+                let query = sequence(letters, 1 + (i & 7));
+                let found = align(vectors(4, 2), global(), scoring, query, query, runs).score + score(vectors(4, 2), global(), scoring, query, query)
+                    + align_in_band(global(), scoring, query, query, -1, 1, runs).score;
+                if found != 6 * query.length {{ wrong += 1 }}
+            }}
+            wrong
+        }}"
+    );
+    let module = Compiler::new().text("library.impala", program).compile().unwrap();
+    // SAFETY: the function uses no memory but its own.
+    let wrong = unsafe { module.function::<extern "C" fn(i32) -> i32>("wrong") }.unwrap();
+    assert_eq!(wrong(200_000), 0);
+}
+
 #[test]
 fn scores_of_batches() {
     assert_eq!(wrong("check_batches(usual()", &SCORINGS, &[true, false], 320), [""; 0]);
