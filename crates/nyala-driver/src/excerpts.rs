@@ -1,6 +1,6 @@
 //! Source text that is a part of a file in another language, such as an expression in a configuration.
 //!
-//! A program wraps it in text of its own, and compiles both as one file. [`Excerpts::trace_back`] lets diagnostics
+//! A program wraps it in text of its own, and compiles both as one file. `Excerpts::trace_back` lets diagnostics
 //! point to the place that the user wrote. What the text around the part has to say is a consequence of the part, so it
 //! points to the whole part, or is dropped if it only explains.
 
