@@ -9,7 +9,7 @@ use super::api::Ref;
 use super::faults::Fault;
 use super::lane_moves::{self, Instructions};
 use super::{
-    Llvm, LlvmError, accumulators, assumptions, c_string, kernel_levels, masked_bytes, masks, minima,
+    Llvm, LlvmError, accumulators, assumptions, c_string, gathers, kernel_levels, masked_bytes, masks, minima,
     overlapping_loads, single_lanes, versions, wide_masks,
 };
 
@@ -104,6 +104,9 @@ pub(super) fn optimized<'a>(
     }
     if machine.triple.starts_with("x86_64") {
         masked_bytes::replace(llvm, &machine, &module)?;
+        if options.opt_level > 1 {
+            gathers::replace(llvm, &machine, &module)?;
+        }
         // SAFETY: the module is ours.
         unsafe {
             masks::keep_short(llvm, &machine, &module);

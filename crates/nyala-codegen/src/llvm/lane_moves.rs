@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn elements_of_large_tables_are_gathered() {
-        assert!(look_up("znver4", "v16i32", 4096).contains("vpgatherdd"));
+        assert!(look_up("icelake-server", "v16i32", 4096).contains("vpgatherdd"));
         assert!(look_up("x86-64", "v16i8", 256).contains("mov"));
     }
 

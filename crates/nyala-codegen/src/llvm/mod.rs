@@ -11,6 +11,7 @@
 //! * `masked_bytes`, `masks`, `wide_masks`: masked accesses to bytes, long masks, and masks without registers for
 //!   them, for processors that are bad at them;
 //! * `minima`: minima and maxima that replace an operand in memory;
+//! * `gathers`: loads of each lane, for processors that are bad at gathers;
 //! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * `kernel_levels`: versions of mathematical functions, by the machine's instructions;
@@ -31,6 +32,7 @@ pub mod fatal;
 pub mod faults;
 pub mod find;
 pub mod functions;
+mod gathers;
 pub mod jit;
 pub(crate) mod kernel_levels;
 pub(crate) mod lane_moves;

@@ -170,7 +170,7 @@ unsafe fn is_wide_load(api: &Api, instruction: Ref) -> bool {
 ///
 /// # Safety
 /// The type is alive.
-unsafe fn size_of(api: &Api, ty: Ref) -> i64 {
+pub(super) unsafe fn size_of(api: &Api, ty: Ref) -> i64 {
     // SAFETY: the caller's promise.
     unsafe {
         match (api.LLVMGetTypeKind)(ty) {

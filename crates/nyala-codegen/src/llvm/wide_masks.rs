@@ -540,7 +540,7 @@ mod tests {
                ret <8 x i32> %v
              }
              declare <8 x i32> @llvm.masked.gather.v8i32.v8p0(<8 x ptr>, i32, <8 x i1>, <8 x i32>)";
-        let code = x86_assembly(text, "x86-64-v3");
+        let code = x86_assembly(text, "skylake");
         assert!(code.contains("vpgatherqd") && !code.contains("pinsr"), "{code}");
     }
 }
