@@ -9,8 +9,8 @@ use super::api::Ref;
 use super::faults::Fault;
 use super::lane_moves::{self, Instructions};
 use super::{
-    Llvm, LlvmError, accumulators, assumptions, c_string, gathers, kernel_levels, masked_bytes, masks, minima,
-    overlapping_loads, single_lanes, versions, wide_masks,
+    Llvm, LlvmError, accumulators, assumptions, c_string, gathers, kernel_levels, masked_bytes, masks,
+    minima, overlapping_loads, pairs, single_lanes, versions, wide_masks,
 };
 
 /// The target and the optimization level.
@@ -114,6 +114,7 @@ pub(super) fn optimized<'a>(
                 wide_masks::widen(llvm, &machine, &module);
             }
             if options.opt_level > 1 {
+                pairs::keep(llvm, &module);
                 overlapping_loads::permute(llvm, &machine, &module);
                 minima::name_instructions(llvm, &machine, &module);
             }

@@ -13,6 +13,7 @@
 //! * `minima`: minima and maxima that replace an operand in memory;
 //! * `gathers`: loads of each lane, for processors that are bad at gathers;
 //! * `overlapping_loads`: neighbouring elements in registers of 512 bits;
+//! * `pairs`: arithmetic on pairs in memory;
 //! * `lane_moves`, `lane_registers`: moves of values between lanes, by the machine's instructions;
 //! * `kernel_levels`: versions of mathematical functions, by the machine's instructions;
 //! * [`faults`]: the versions that can be used, and what is wrong with them; `single_lanes` and `assumptions`
@@ -41,6 +42,7 @@ mod masked_bytes;
 mod masks;
 mod minima;
 mod overlapping_loads;
+mod pairs;
 mod processors;
 mod single_lanes;
 #[cfg(test)]
