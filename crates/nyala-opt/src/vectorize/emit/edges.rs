@@ -132,6 +132,7 @@ impl Emitter<'_> {
             Some(&block) => data_params(self.world, block).into_iter().map(Var::Value).collect(),
             None => (0..args.len()).map(Var::Result).collect(),
         };
+        let chosen = if exits_divergent { mask } else { self.without_inactive(mask, arrival) };
         for (var, &arg) in params.into_iter().zip(args) {
             if !self.lifetimes.is_read(var) {
                 continue;
@@ -146,10 +147,10 @@ impl Emitter<'_> {
                     let value = self.lanes_of(arg, ty);
                     match is_first && !exits_divergent {
                         true => {
-                            self.blends.begin(var, mask, value);
+                            self.blends.begin(var, chosen, value);
                             value
                         }
-                        false => self.blend(var, ty, mask, value),
+                        false => self.blend(var, ty, chosen, value),
                     }
                 }
             };
@@ -162,6 +163,18 @@ impl Emitter<'_> {
             let deferred = self.value(Var::Deferred(to));
             let deferred = self.or(deferred, mask);
             self.env.insert(Var::Deferred(to), deferred);
+        }
+    }
+
+    /// A mask that is simpler for the values of an edge: where all lanes reconverge that were active at a branch, no
+    /// other lane arrives, so the condition alone chooses.
+    fn without_inactive(&mut self, mask: Def, arrival: usize) -> Def {
+        let Some(above) = self.task.plan.same_mask.get(arrival).copied().flatten() else { return mask };
+        let active = self.value(Var::Mask(above));
+        let none = self.empty_mask();
+        match self.world.node(mask) {
+            Node::Select { cond, then, other } if cond == active && other == none => then,
+            _ => mask,
         }
     }
 
