@@ -45,7 +45,7 @@ use crate::link::Library;
 use crate::native::{self, HostFunction, NativeOptions};
 use crate::packages::TargetChoice;
 use crate::render::Report;
-use crate::session::{Options, Session};
+use crate::session::{LEVEL_THAT_ADAPTS_LANES, Options, Session};
 use crate::{STACK_BYTES, pipeline};
 use signature::{CFunction, fits};
 
@@ -175,7 +175,10 @@ impl Compiler {
     }
 
     fn session(&self) -> Session {
-        let mut session = Session::new(self.options.clone());
+        let llvm = &self.native.llvm;
+        let is_for_one = llvm.versions.is_empty() && llvm.target.is_none();
+        let adapts_lanes = is_for_one && llvm.opt_level >= LEVEL_THAT_ADAPTS_LANES;
+        let mut session = Session::new(Options { adapts_lanes, ..self.options.clone() });
         for source in &self.sources {
             match source {
                 Source::Text { name, text } => session.add_text(name.as_str(), text.as_str()),

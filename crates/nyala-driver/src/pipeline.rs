@@ -299,6 +299,7 @@ fn vectorize_options(session: &Session) -> VectorizeOptions {
     let own = session.sources.files().filter(|&(id, _)| !session.is_foreign(id));
     VectorizeOptions {
         machine: machine::of_processor(session.options.cpu.as_deref()),
+        adapts_lanes: session.options.adapts_lanes,
         own_files: own.map(|(_, file)| file.span()).collect(),
     }
 }

@@ -25,6 +25,9 @@ use crate::tuning::{Parameter, Tuning};
 /// file or a wrong path does not fill the memory.
 pub const MAX_SOURCE_BYTES: u64 = 128 << 20;
 
+/// From this optimization level on, [`Options::adapts_lanes`] is usual for code for one processor.
+pub const LEVEL_THAT_ADAPTS_LANES: u8 = 2;
+
 /// The options of a compilation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -55,6 +58,8 @@ pub struct Options {
     pub tuning: Tuning,
     /// The processor whose tuned values are used; by default this one.
     pub cpu: Option<String>,
+    /// Whether the processor decides how many lanes of a `vectorize` are executed at once.
+    pub adapts_lanes: bool,
 }
 
 /// One compilation.

@@ -33,8 +33,8 @@ impl Refusal {
 }
 
 impl Estimate {
-    /// The SIMD code is expected to be slower than the scalar loop.
-    pub(crate) fn diagnostic(&self, site: Span) -> Diagnostic {
+    /// The SIMD code is expected to be slower than the scalar loop, which may be executed instead.
+    pub(crate) fn diagnostic(&self, site: Span, is_loop: bool) -> Diagnostic {
         let report =
             Diagnostic::warning(Code("W0911"), site, "this `vectorize` is expected to be slower than a loop")
                 .with_label(format!(
@@ -42,13 +42,17 @@ impl Estimate {
                     tenths(self.simd),
                     tenths(self.scalar)
                 ));
-        self.causes.iter().fold(report, |report, cause| {
+        let report = self.causes.iter().fold(report, |report, cause| {
             let what = format!("{} % of that: {}", cause.percent, cause.kind.description());
             match cause.at.is_none() || cause.at == site {
                 true => report.with_note(what),
                 false => report.with_secondary(cause.at, what),
             }
-        })
+        });
+        match is_loop {
+            true => report.with_note("so its lanes run one after the other"),
+            false => report,
+        }
     }
 }
 

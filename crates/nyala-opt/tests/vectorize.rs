@@ -19,7 +19,8 @@ fn render(file: &TestFile) -> Result<String, Failed> {
     file.require_summary()?;
     let mut world = file.verified_world()?;
     world.set_folding(true);
-    let diagnostics = vectorize(&mut world, &Options { machine: Machine::AVX2, own_files: vec![] });
+    let diagnostics =
+        vectorize(&mut world, &Options { machine: Machine::AVX2, adapts_lanes: false, own_files: vec![] });
     let printed = verified_text(&world)?;
     match &file.args[..] {
         [] => execution::check_same_outcome(&file.world()?, &world)?,

@@ -10,6 +10,7 @@ use nyala_driver::compile_time::Limits;
 use nyala_driver::link::Library;
 use nyala_driver::native::{LlvmOptions, NativeOptions};
 use nyala_driver::package::MANIFEST;
+use nyala_driver::session::LEVEL_THAT_ADAPTS_LANES;
 use nyala_driver::tuning::Tuning;
 use nyala_driver::{Dialect, Edition, Options, Prelude, Session, TargetChoice, without_controls};
 use nyala_opt::partial_eval::{self, Budget, OnLimit};
@@ -295,6 +296,7 @@ impl NativeArgs {
         session.options.lower.wrapping = self.wrapping;
         session.options.lower.fast_math = self.fast_math;
         self.set_processor(&mut session.options);
+        session.options.adapts_lanes = self.opt_level >= LEVEL_THAT_ADAPTS_LANES && self.target_cpu.len() < 2;
         session
     }
 

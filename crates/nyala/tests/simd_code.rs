@@ -349,6 +349,71 @@ fn estimated(kernel: &str, cpu: &str) -> String {
     support::run(&["explain", "--vectorize", "--target-cpu", cpu, "-"], &program).2
 }
 
+/// Sorts the columns of 8 rows: 9 values are needed at once.
+const SORT: &str = "
+extern fn sort(n: i32, x: &[f32], y: &mut [f32]) -> () {
+    for i in vectorize_range(16, 0, n) {
+        let mut v: [f32 * 8];
+        for k in unroll(0, 8) { v(k) = x(k * n + i); }
+        for round in unroll(0, 8) {
+            for pair in unroll(0, (7 - round % 2) / 2 + round % 2) {
+                let a = 2 * pair + round % 2;
+                if a < 7 {
+                    let (low, high) = (cpu_fminf(v(a), v(a + 1)), cpu_fmaxf(v(a), v(a + 1)));
+                    v(a) = low;
+                    v(a + 1) = high;
+                }
+            }
+        }
+        for k in unroll(0, 8) { y(k * n + i) = v(k); }
+    }
+}
+";
+
+#[test]
+fn as_many_lanes_are_executed_at_once_as_fit_into_the_registers() {
+    for (cpu, is_narrowed) in [("x86-64-v3", true), ("x86-64-v4", false)] {
+        let report = support::run(&["explain", "--vectorize", "--target-cpu", cpu, "-"], SORT).1;
+        assert_eq!(report.contains("16 lanes, 8 at a time"), is_narrowed, "{cpu}: {report}");
+    }
+    let args = ["build", "-O2", "--emit", "asm", "--target-cpu", "x86-64-v3", "-o", "-", "-"];
+    let (_, code, _) = support::run(&args, SORT);
+    // The masked last group spills a few.
+    let spills = code.lines().filter(|line| line.contains("%ymm") && line.contains("(%rsp)")).count();
+    assert!(code.contains("vminps") && spills < 60, "{spills}");
+}
+
+/// Prints the sums of rows of a sparse matrix, for which SIMD code is slower than a loop.
+const SPARSE: &str = "
+fn main() -> i32 {
+    let (bounds, columns, sums) = (~[17: i32], ~[64: i32], ~[16: i32]);
+    for i in range(0, 17) { bounds(i) = 3 * i - i % 3; }
+    for k in range(0, 64) { columns(k) = (7 * k) % 64; }
+    for row in vectorize_range(8, 0, 13) {
+        let mut sum = 0;
+        for k in range(bounds(row), bounds(row + 1)) { sum += columns(columns(columns(columns(k)))); }
+        sums(row) = sum;
+    }
+    let mut all = 0;
+    for row in range(0, 13) { all = (31 * all + sums(row)) % 9973; }
+    print_i32(all);
+    0
+}
+";
+
+#[test]
+fn loop_is_executed_where_simd_code_is_expected_to_be_slower() {
+    let (_, expected, _) = support::run(&["interp", "-"], SPARSE);
+    for level in ["-O1", "-O2", "-O3"] {
+        let (status, out, warnings) = support::run(&["run", level, "--target-cpu", "native", "-"], SPARSE);
+        assert_eq!((status, &out), (Some(0), &expected), "{level}");
+        let is_loop = warnings.contains("so its lanes run one after the other");
+        assert_eq!(is_loop, level != "-O1", "{level}: {warnings}");
+    }
+    let report = support::run(&["explain", "--vectorize", "-"], SPARSE).1;
+    assert!(report.contains("8 lanes, one after the other"), "{report}");
+}
+
 #[test]
 fn warning_tells_where_simd_code_is_expected_to_be_slower() {
     for cpu in ["x86-64-v3", "x86-64-v4"] {

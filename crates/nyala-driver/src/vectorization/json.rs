@@ -23,6 +23,7 @@ fn site_object(report: &Vectorization<'_>, site: &SiteFacts, count: usize) -> Va
         "place": place_or_null(report, site.at),
         "instances": count,
         "lanes": site.lanes,
+        "at_once": if site.refused.is_some() { Some(1) } else { site.at_once.or(site.lanes) },
         "vectorized": site.refused.is_none(),
         "refused": reason_or_null(report, site.refused.as_ref()),
         "masked_tail": site.has_tail,

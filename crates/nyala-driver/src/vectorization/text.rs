@@ -66,6 +66,8 @@ pub(super) fn describe_site(report: &Vectorization<'_>, site: &SiteFacts, count:
     };
     let outcome = match &site.refused {
         None if site.lanes == Some(1) => format!("{lanes}: an ordinary loop"),
+        None if site.at_once == Some(1) => format!("{lanes}, one after the other"),
+        None if let Some(at_once) = site.at_once => format!("{lanes}, {at_once} at a time"),
         None => lanes,
         Some(why) => format!("not vectorized because of {}", reason(report, site.at, why)),
     };

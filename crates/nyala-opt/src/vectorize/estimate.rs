@@ -24,6 +24,8 @@ use super::shapes::Shapes;
 pub struct Machine {
     /// The size of a vector register.
     pub register_bits: u32,
+    /// The number of vector registers.
+    pub registers: u32,
     /// Whether it has loads from varying addresses.
     pub has_gather: bool,
     /// Whether it has stores to varying addresses.
@@ -45,14 +47,24 @@ pub enum Masks {
 
 impl Machine {
     /// x86-64 without extensions, or AArch64 with NEON.
-    pub const BASELINE: Machine =
-        Machine { register_bits: 128, has_gather: false, has_scatter: false, masks: Masks::None };
+    pub const BASELINE: Machine = Machine {
+        register_bits: 128,
+        registers: 16,
+        has_gather: false,
+        has_scatter: false,
+        masks: Masks::None,
+    };
     /// x86-64 with AVX2.
-    pub const AVX2: Machine =
-        Machine { register_bits: 256, has_gather: true, has_scatter: false, masks: Masks::Words };
+    pub const AVX2: Machine = Machine {
+        register_bits: 256,
+        registers: 16,
+        has_gather: true,
+        has_scatter: false,
+        masks: Masks::Words,
+    };
     /// x86-64 with AVX-512.
     pub const AVX512: Machine =
-        Machine { register_bits: 512, has_gather: true, has_scatter: true, masks: Masks::All };
+        Machine { register_bits: 512, registers: 32, has_gather: true, has_scatter: true, masks: Masks::All };
 }
 
 /// The estimated cost of one lane of a `vectorize`, in tenths of a simple instruction.
@@ -62,6 +74,8 @@ pub struct Estimate {
     pub scalar: u64,
     /// Its share of the SIMD code.
     pub simd: u64,
+    /// Whether lanes exit a loop in different iterations.
+    pub has_divergent_loop: bool,
     /// What has the largest shares of the SIMD code beyond plain arithmetic, the largest first.
     pub causes: Vec<Cause>,
 }
@@ -106,6 +120,12 @@ impl Estimate {
     pub fn is_slower(&self) -> bool {
         100 * self.simd > LOSES * self.scalar
     }
+
+    /// Whether that is sure enough to execute the loop: without divergent loops, accesses under masks may be cheaper
+    /// than estimated.
+    pub(super) fn is_surely_slower(&self) -> bool {
+        self.has_divergent_loop && self.is_slower()
+    }
 }
 
 /// The counts of one SIMD version of a function, without those of its callees.
@@ -115,6 +135,7 @@ pub(super) struct Counts {
     /// The cost for one lane in scalar code, and for all lanes in SIMD code.
     scalar: f64,
     simd: f64,
+    has_divergent_loop: bool,
     /// The calls of functions with SIMD versions.
     calls: Vec<Call>,
     causes: Vec<(CauseKind, Span, f64)>,
@@ -147,7 +168,15 @@ pub(super) fn count(
 
 /// The estimate for a `vectorize` whose body is `body`; none if scalar code cannot do the same.
 pub(super) fn estimate(all: &[Counts], body: Cont, lanes: u32) -> Option<Estimate> {
-    let mut sum = Sum { all, stack: vec![], scalar: 0.0, simd: 0.0, causes: vec![], is_collective: false };
+    let mut sum = Sum {
+        all,
+        stack: vec![],
+        scalar: 0.0,
+        simd: 0.0,
+        has_divergent_loop: false,
+        causes: vec![],
+        is_collective: false,
+    };
     sum.add(body, false, 1.0, 1.0);
     if sum.is_collective {
         return None;
@@ -166,7 +195,8 @@ pub(super) fn estimate(all: &[Counts], body: Cont, lanes: u32) -> Option<Estimat
     causes.retain(|cause| cause.percent >= MIN_PERCENT);
     causes.sort_by_key(|cause| (std::cmp::Reverse(cause.percent), cause.at.lo, cause.kind));
     causes.truncate(MAX_CAUSES);
-    Some(Estimate { scalar: tenths(sum.scalar), simd: tenths(sum.simd / lanes), causes })
+    let has_divergent_loop = sum.has_divergent_loop;
+    Some(Estimate { scalar: tenths(sum.scalar), simd: tenths(sum.simd / lanes), has_divergent_loop, causes })
 }
 
 /// The sum over a function and its callees.
@@ -176,6 +206,7 @@ struct Sum<'a> {
     stack: Vec<Cont>,
     scalar: f64,
     simd: f64,
+    has_divergent_loop: bool,
     causes: Vec<(CauseKind, Span, f64)>,
     is_collective: bool,
 }
@@ -194,6 +225,7 @@ impl Sum<'_> {
         let Some(counts) = version else { return };
         self.scalar += scalar * counts.scalar;
         self.simd += simd * counts.simd;
+        self.has_divergent_loop |= counts.has_divergent_loop;
         self.is_collective |= counts.is_collective;
         self.causes.extend(counts.causes.iter().map(|&(kind, at, cost)| (kind, at, simd * cost)));
         self.stack.push(function);

@@ -28,6 +28,9 @@ pub struct SiteFacts {
     pub at: Span,
     /// The number of lanes, if it is known.
     pub lanes: Option<u32>,
+    /// How many of them are executed at once, if that is another number: 1 if SIMD code is expected to be slower than a
+    /// loop.
+    pub at_once: Option<u32>,
     /// Why it is not vectorized.
     pub refused: Option<Reason>,
     /// The estimated cost, unless it is not vectorized or scalar code cannot do the same.

@@ -22,7 +22,7 @@
 //! * `site`: reads and replaces a call of `vectorize`; `nested`: calls of `vectorize` inside SIMD code;
 //!   `function_values`: calls of functions that differ between lanes;
 //! * `explain`: the report of `nyala explain --vectorize`; `forms`: the vector forms that it names; `estimate`: what the
-//!   SIMD code costs beside the scalar loop.
+//!   SIMD code costs beside the scalar loop; `pressure`: how many lanes fit into the registers.
 
 mod addresses;
 mod blends;
@@ -45,6 +45,7 @@ mod narrow;
 mod nested;
 mod one_lane;
 mod prefetch;
+mod pressure;
 mod private;
 mod runs;
 mod shapes;
@@ -89,11 +90,15 @@ impl Refusal {
     }
 }
 
-/// What the reports of the vectorizer depend on. The code does not.
+/// What the vectorizer depends on besides the program.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The machine whose costs are estimated.
     pub machine: Machine,
+    /// Whether the machine decides how many lanes are executed at once in the user's code: a part of a group if more do
+    /// not fit into the registers, one if SIMD code is expected to be slower. Otherwise the code does not depend on the
+    /// machine.
+    pub adapts_lanes: bool,
     /// The files of the user, in which reports say where something is; if there are none, all code is the user's.
     pub own_files: Vec<Span>,
 }
@@ -194,7 +199,10 @@ impl Run {
             Ok(Some(site)) => (site.span, Some(site.lanes)),
             _ => (flow::body_span(world, cont), lanes_of_call(world, cont)),
         };
-        let mut facts = SiteFacts { at: span, lanes, ..SiteFacts::default() };
+        let narrowed = site.ok().flatten().and_then(|site| self.narrowed(world, site));
+        let site = narrowed.as_ref().map_or(site, |narrowed| Ok(Some(narrowed)));
+        let at_once = narrowed.as_ref().map(|narrowed| narrowed.lanes);
+        let mut facts = SiteFacts { at: span, lanes, at_once, ..SiteFacts::default() };
         let per_lane = self.per_lane.iter().copied().collect();
         let mut instances = Instances::new(self.options.clone(), self.explains, per_lane);
         let result = match site {
@@ -215,7 +223,14 @@ impl Run {
                     .and_then(|site| estimate::estimate(&instances.counts, site.function, site.lanes));
                 let is_own = self.options.is_own(span);
                 let slower = facts.estimate.as_ref().filter(|estimate| is_own && estimate.is_slower());
-                self.reports.extend(slower.map(|estimate| estimate.diagnostic(span)));
+                if let (Some(estimate), Ok(Some(site))) = (slower, site) {
+                    let is_loop = estimate.is_surely_slower() && self.adapts_lanes(world, site);
+                    self.reports.push(estimate.diagnostic(span, is_loop));
+                    if is_loop {
+                        site.write_loop(world);
+                        facts.at_once = Some(1);
+                    }
+                }
             }
             Err(refusal) => {
                 facts.refused = Some(Reason::from(&refusal));
@@ -225,6 +240,24 @@ impl Run {
         }
         self.facts.push(facts);
         is_done
+    }
+
+    /// Whether the machine decides how many lanes of a call are executed at once. It does not in the code of the user's
+    /// vectors.
+    fn adapts_lanes(&self, world: &World, site: &Site) -> bool {
+        self.options.adapts_lanes && self.options.is_own(site.span) && !site.has_vectors(world)
+    }
+
+    /// The call with fewer lanes, if the machine has too few registers for all.
+    fn narrowed(&self, world: &mut World, site: &Site) -> Option<Site> {
+        if !self.adapts_lanes(world, site) {
+            return None;
+        }
+        let flow = Flow::new(world, site.function).ok()?;
+        let instance = site.instance(world, &self.block_params, ActiveLanes::All);
+        let shapes = Shapes::new(world, &flow, &instance);
+        let lanes = pressure::fitting_lanes(world, &flow, &shapes, self.options.machine);
+        (lanes < site.lanes).then(|| site.with_lanes(world, lanes))
     }
 }
 

@@ -16,6 +16,7 @@ const MAX_LANES: i64 = 256;
 const WIDE_LANES: u32 = 16;
 
 /// A call of `vectorize`.
+#[derive(Clone)]
 pub(super) struct Site {
     pub(super) cont: Cont,
     pub(super) lanes: u32,
@@ -79,9 +80,13 @@ impl Site {
         block_params: &BlockParams,
         instances: &mut Instances,
     ) -> Result<(), Refusal> {
-        let full = self.instance(world, block_params, instances, ActiveLanes::All);
+        let mut head = |world: &mut World, active: ActiveLanes| {
+            let instance = self.instance(world, block_params, active);
+            instances.head(world, instance)
+        };
+        let full = head(world, ActiveLanes::All);
         let has_tail = self.has_tail(world, block_params);
-        let tail = has_tail.then(|| self.instance(world, block_params, instances, ActiveLanes::Prefix));
+        let tail = has_tail.then(|| head(world, ActiveLanes::Prefix));
         instances.write(world)?;
         world.span = self.span;
         let count = self.count(world, block_params);
@@ -120,21 +125,35 @@ impl Site {
         Number::exact(ArithOp::Sub, upper, lower).unwrap_or(Number::ANY)
     }
 
-    fn instance(
+    /// The SIMD version of the function for a group.
+    pub(super) fn instance(
         &self,
-        world: &mut World,
+        world: &World,
         block_params: &BlockParams,
-        instances: &mut Instances,
         active: ActiveLanes,
-    ) -> Cont {
+    ) -> Instance {
         let number =
             Known { shape: Shape::strided(1, Wraps::Never), number: self.number(world, block_params) };
         let shared = |&arg: &Def| Known { shape: Shape::Uniform, number: block_params.number(world, arg) };
         let params = self.args.iter().map(|arg| arg.as_ref().map_or(number, shared)).collect();
         let stride = |arg: &Option<Def>| strides::of_elements(world, (*arg)?, &|_| None);
         let elements = self.args.iter().map(stride).collect();
-        let (function, lanes) = (self.function, self.lanes);
-        instances.head(world, Instance { function, lanes, params, elements, active })
+        Instance { function: self.function, lanes: self.lanes, params, elements, active }
+    }
+
+    /// Whether the function gets vectors of the program, or addresses of them.
+    pub(super) fn has_vectors(&self, world: &World) -> bool {
+        self.args.iter().flatten().any(|&arg| {
+            let ty = world.ty(arg);
+            let pointee = world.types.as_ptr(ty).map_or(ty, |(pointee, _)| pointee);
+            world.types.lanes(pointee).is_some()
+        })
+    }
+
+    /// The same call, so many lanes at a time.
+    pub(super) fn with_lanes(&self, world: &mut World, lanes: u32) -> Site {
+        let all = || (world.lit_i32(0), world.lit_i32(self.lanes as i32));
+        Site { lanes, range: Some(self.range.unwrap_or_else(all)), ..self.clone() }
     }
 
     /// The range of the index. Each group of lanes begins at the lower bound plus a multiple of the

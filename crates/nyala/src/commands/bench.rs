@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum, value_parser};
 use nyala_driver::native::NativeOptions;
 use nyala_driver::pipeline;
+use nyala_driver::session::LEVEL_THAT_ADAPTS_LANES;
 use nyala_testing::bench::{self, BenchOptions, Measurement};
 use nyala_testing::bench_report::{self, SavedRun};
 use nyala_testing::discover::{self, Case, Unit, Wanted};
@@ -63,6 +64,7 @@ enum FormatArg {
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session_of_cases();
     session.options.cpu = args.target_cpu.clone();
+    session.options.adapts_lanes = args.opt_level >= LEVEL_THAT_ADAPTS_LANES;
     let mut checking = session.clone();
     let Some(program) = pipeline::check(&mut checking) else {
         return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);

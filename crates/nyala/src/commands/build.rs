@@ -108,8 +108,9 @@ pub fn run(mut args: BuildArgs) -> anyhow::Result<ExitCode> {
     args.spare_sources()?;
     let mut session = args.native.session(&args.program);
     if args.target.is_some() && args.native.target_cpu.is_empty() {
-        // No processor is known whose tuned values would fit.
+        // No processor is known whose tuned values and registers would fit.
         session.options.tuning = Tuning::SOURCE;
+        session.options.adapts_lanes = false;
     }
     args.package_output = session.output_name();
     let contents = args.contents(&mut session);

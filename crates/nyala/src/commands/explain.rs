@@ -53,6 +53,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut session = args.program.session();
     session.options.evaluation = args.evaluation.options();
     session.options.cpu = args.target_cpu.clone();
+    session.options.adapts_lanes = true;
     if args.vectorize {
         return explain_vectorize(&args, session);
     }

@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum, value_parser};
 use nyala_driver::native::NativeOptions;
 use nyala_driver::package::tuned;
+use nyala_driver::session::LEVEL_THAT_ADAPTS_LANES;
 use nyala_driver::tuning::{self, Parameter};
 use nyala_driver::{Session, pipeline};
 use nyala_testing::discover::{self, Unit, Wanted};
@@ -64,7 +65,8 @@ enum FormatArg {
 }
 
 pub fn run(args: TuneArgs) -> anyhow::Result<ExitCode> {
-    let session = args.program.session_of_cases();
+    let mut session = args.program.session_of_cases();
+    session.options.adapts_lanes = args.opt_level >= LEVEL_THAT_ADAPTS_LANES;
     let mut checking = session.clone();
     let Some(program) = pipeline::check(&mut checking) else {
         return Ok(output::show_diagnostics(&mut checking, &args.program.messages)?);

@@ -88,6 +88,7 @@ impl Counter<'_> {
             is_masked: self.is_masked,
             scalar: LOOP,
             simd: LOOP,
+            has_divergent_loop: self.shapes.divergent_loops.contains(&true),
             calls: vec![],
             causes: vec![],
             is_collective: false,
