@@ -69,6 +69,8 @@ struct Incoming {
     env: Env,
     /// A mask that is empty on this edge.
     empty: Option<Def>,
+    /// A mask that is not empty on this edge.
+    active: Option<Def>,
 }
 
 /// The function to write.
@@ -95,6 +97,8 @@ pub(super) struct Emitter<'a> {
     env: Env,
     /// The mask of the current block.
     pub mask: Def,
+    /// A mask that has an active lane whenever the current block is executed.
+    active: Option<Def>,
     /// The only lane that executes the current block, if that is known.
     pub only_lane: Option<Def>,
     incoming: Vec<Vec<Incoming>>,
@@ -121,6 +125,7 @@ impl<'a> Emitter<'a> {
             cont: task.head,
             mem,
             only_lane: None,
+            active: None,
             env: Env::new(),
             incoming: (0..task.flow.dag.len()).map(|_| vec![]).collect(),
             headers: FxHashMap::default(),
@@ -173,7 +178,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn edge_from_here(&self) -> Incoming {
-        Incoming { cont: self.cont, mem: self.mem, env: self.env.clone(), empty: None }
+        let env = self.env.clone();
+        Incoming { cont: self.cont, mem: self.mem, env, empty: None, active: self.active }
     }
 
     /// The current block continues at `vertex`.
@@ -187,6 +193,9 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         let flow = self.task.flow;
+        if let Some(inner) = flow.loop_of_latch(vertex) {
+            self.exit_without_lanes(inner);
+        }
         self.merge_incoming(vertex);
         if let Some(inner) = flow.loop_of_latch(vertex) {
             self.latch(inner);
@@ -204,6 +213,7 @@ impl<'a> Emitter<'a> {
             self.incoming[instead].push(skipping);
             self.cont = inside.cont;
             self.mem = inside.mem;
+            self.active = Some(self.mask);
         }
         if let Some(inner) = flow.loop_of_header(vertex) {
             self.header(inner, vertex);

@@ -12,7 +12,13 @@ impl Emitter<'_> {
         let targets = [(); 2].map(|()| self.world.new_cont(name, &[mem_ty]));
         let [then, other] = targets.map(|target| self.world.cont_def(target));
         self.world.set_branch(self.cont, self.mem, cond, then, other);
-        targets.map(|cont| Incoming { cont, mem: self.world.param(cont, 0), env: Env::new(), empty: None })
+        targets.map(|cont| Incoming {
+            cont,
+            mem: self.world.param(cont, 0),
+            env: Env::new(),
+            empty: None,
+            active: None,
+        })
     }
 
     /// A new block with parameters besides memory; it is not entered yet.

@@ -15,9 +15,12 @@ impl Emitter<'_> {
         if let [_] = incoming[..] {
             let edge = incoming.into_iter().next().expect("there is one edge");
             (self.cont, self.mem) = (edge.cont, edge.mem);
+            self.active = edge.active;
             self.env = edge.env.into_iter().filter(|(var, _)| is_alive(var)).collect();
             return;
         }
+        let first = incoming.first().and_then(|edge| edge.active);
+        self.active = first.filter(|_| incoming.iter().all(|edge| edge.active == first));
         let vars: BTreeSet<Var> =
             incoming.iter().flat_map(|edge| edge.env.keys().copied()).filter(is_alive).collect();
         let mut env = Env::new();

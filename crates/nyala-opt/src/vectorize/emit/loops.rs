@@ -27,8 +27,27 @@ impl Emitter<'_> {
         self.env.extend(vars.iter().copied().zip(params));
         if is_divergent {
             self.mask = self.value(Var::Deferred(vertex));
+            self.active = Some(self.mask);
         }
         self.headers.insert(inner, (cont, vars));
+    }
+
+    /// Lets the edges to the latch of a divergent loop that are known to have no lane for the next iteration exit the
+    /// loop, if there are others.
+    pub(super) fn exit_without_lanes(&mut self, inner: usize) {
+        let flow = self.task.flow;
+        let (latch, again) = (flow.latch(inner), Var::Deferred(flow.header(inner)));
+        let Some(&next) = self.task.plan.next[latch].first() else { return };
+        let edges = std::mem::take(&mut self.incoming[latch]);
+        let none = self.empty_mask();
+        let (exiting, others): (Vec<_>, Vec<_>) =
+            edges.into_iter().partition(|edge| self.value_in(&edge.env, again) == none);
+        if others.is_empty() {
+            self.incoming[latch] = exiting;
+            return;
+        }
+        self.incoming[latch] = others;
+        self.incoming[next].extend(exiting);
     }
 
     /// Ends an iteration of a loop.
@@ -48,8 +67,9 @@ impl Emitter<'_> {
             })
             .collect();
         let next = self.task.plan.next[flow.latch(inner)].first().copied();
-        if let Some(next) = next {
-            let again = self.value(Var::Deferred(header_at));
+        let again = self.value(Var::Deferred(header_at));
+        let exits = next.filter(|&next| self.incoming[next].is_empty() || self.active != Some(again));
+        if let Some(next) = exits {
             let any = self.world.lanes(LaneOp::Any, &[again]);
             let outside = self.split(any);
             self.jump_with_values(header, &args);
