@@ -172,8 +172,9 @@ impl Site {
         [mem].into_iter().chain(mask).chain(own).chain([next]).collect()
     }
 
-    /// A loop over groups of lanes; with `tail`, the last group may be partial. What remains is counted with 64 bits, so the loop also ends at the
-    /// largest `i32`; the counter is not increased beyond the upper bound, so it does not wrap.
+    /// A loop over groups of lanes; with `tail`, the last group may be partial. The first index of a group is compared
+    /// with 64 bits, so the loop also ends at the largest `i32`; the counter is not increased beyond the upper bound,
+    /// so it does not wrap. It is compared with an invariant value: LLVM then knows the number of groups, and unrolls.
     fn groups(&self, world: &mut World, (lower, upper): (Def, Def), full: Cont, tail: Option<Cont>) {
         let (mem, i64) = (world.types.mem(), world.types.prim(Prim::I64));
         let i32 = world.types.prim(Prim::I32);
@@ -189,8 +190,8 @@ impl Site {
         let first = world.param(group, 1);
         let at = world.cast(i64, first);
         let lanes = world.lit_i64(i64::from(self.lanes));
-        let remaining = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
-        let is_full = world.cmp(CmpOp::Ge, remaining, lanes);
+        let last = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, lanes);
+        let is_full = world.cmp(CmpOp::Le, at, last);
         world.set_branch(group, world.param(group, 0), is_full, full_group_def, rest_def);
 
         let mem_of = |world: &World, cont: Cont| world.param(cont, 0);
@@ -203,6 +204,7 @@ impl Site {
         if let Some(tail) = tail {
             let partial = world.new_cont("partial", &[mem]);
             let [partial_def, done_def] = [partial, done].map(|cont| world.cont_def(cont));
+            let remaining = world.arith(ArithOp::Sub, ArithFlags::WRAP, upper, at);
             let zero = world.lit_i64(0);
             let is_partial = world.cmp(CmpOp::Gt, remaining, zero);
             world.set_branch(rest, mem_of(world, rest), is_partial, partial_def, done_def);
