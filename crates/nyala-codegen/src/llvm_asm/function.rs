@@ -16,6 +16,7 @@ use super::angles::Angles;
 use super::closures::ENVIRONMENT;
 use super::debug::FunctionDebug;
 use super::frame::Frame;
+use super::rare_paths;
 use super::text::FunctionText;
 use super::value::{Type, Value};
 use crate::skeleton::Printer;
@@ -42,7 +43,8 @@ impl<'m, 'w> FunctionWriter<'m, 'w> {
     pub(crate) fn write(module: &'m mut ModuleWriter<'w>, function: &'w Function) -> String {
         let (world, program) = (module.world, module.program);
         let frame = Frame::of(program, function);
-        let flow = Flow::new(program, function, Mode::Machine, frame.is_free_at_tail_calls);
+        let mut flow = Flow::new(program, function, Mode::Machine, frame.is_free_at_tail_calls);
+        flow.reorder(|operations| rare_paths::order(world, operations));
         let mut writer = FunctionWriter {
             debug: FunctionDebug::new(module, function),
             accesses: LaneAccesses::of(&flow),

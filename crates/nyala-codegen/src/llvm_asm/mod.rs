@@ -11,8 +11,8 @@
 //! * `control`: how blocks end; `calls`, `intrinsics`: what is called; `arguments`: how values are passed;
 //!   `closures`: functions as values; `regions`: bodies of loops on threads; `flow_graphs`: tasks;
 //! * `abi`, `border`, `export`, `c_functions`: how values and functions are passed to and from C;
-//! * `ops`, `math`, `vector_math`, `angles` (sine and cosine of one angle), `aggregates`, `lanes`, `asm` and
-//!   `asm_template`, `atomics`: the operations;
+//! * `ops`, `math`, `vector_math`, `angles` (sine and cosine of one angle), `rare_paths` (what comes before them),
+//!   `aggregates`, `lanes`, `asm` and `asm_template`, `atomics`: the operations;
 //! * `memory`, with `alignment`, and `gathers`, `scatters` and `spread`, which combine accesses of lanes;
 //! * `facts`, `known`: what LLVM cannot infer;
 //! * `checks`: programs that report their errors at run time;
@@ -58,6 +58,7 @@ mod math;
 mod memory;
 mod on_host;
 mod ops;
+mod rare_paths;
 mod regions;
 mod scatters;
 mod spread;

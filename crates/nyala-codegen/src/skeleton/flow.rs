@@ -71,6 +71,15 @@ impl<'w> Flow<'w> {
         self.schedule.block(block)
     }
 
+    /// Replaces the order of operations in blocks for which there is another one.
+    pub(crate) fn reorder(&mut self, order: impl Fn(&[Def]) -> Option<Vec<Def>>) {
+        for block in 0..self.n_blocks() {
+            if let Some(operations) = order(self.schedule.block(block)) {
+                self.schedule.set_block(block, operations);
+            }
+        }
+    }
+
     /// Whether control reaches a block from one other block only. Its parameters then are what that block passes.
     pub(crate) fn has_one_predecessor(&self, block: usize) -> bool {
         block > 0 && self.cfg.graph().preds(block).count() == 1

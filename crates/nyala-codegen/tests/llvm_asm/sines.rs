@@ -36,3 +36,12 @@ fn sine_and_cosine_of_different_branches_share_nothing() {
     kernels.sort();
     assert_eq!(kernels, ["cos.v4f32", "sin.v4f32"]);
 }
+
+#[test]
+fn operations_come_before_sines_that_they_do_not_need() {
+    let program = "export f(mem: mem, x: simd[f32 * 4], y: simd[f32 * 4], ret: cn(mem, simd[f32 * 4])):
+             ret(mem, mul(add(sin(x), x), sqrt(y)))";
+    let module = written(program, llvm_asm::Abi::default());
+    let at = |operation: &str| module.find(operation).expect("it is written");
+    assert!(at("%sqrt = ") < at("%sin = ") && at("%sin = ") < at("%add = "), "{module}");
+}

@@ -106,6 +106,11 @@ impl Schedule {
         }
     }
 
+    /// Computes the operations of the block of this vertex in another order, in which operands still come before users.
+    pub fn set_block(&mut self, vertex: usize, operations: Vec<Def>) {
+        self.blocks[vertex] = operations;
+    }
+
     /// The operations of the block of this vertex, in order.
     pub fn block(&self, vertex: usize) -> &[Def] {
         &self.blocks[vertex]

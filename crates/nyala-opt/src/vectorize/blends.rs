@@ -7,7 +7,9 @@
 //!
 //! * either of two values may be blended into the other; the simpler mask is used;
 //! * an edge needs no select if its lanes have the value already, because no earlier mask contains
-//!   them.
+//!   them;
+//! * a value that differs from the old one in lanes of the mask only is the result. Nested conditions that
+//!   change a variable bring such values.
 //!
 //! The value of a lane that has not arrived is irrelevant.
 
@@ -75,6 +77,9 @@ fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value:
     if let Some(either) = lanewise::either(world, value, old) {
         return either;
     }
+    if differs_in(world, made, mask, value, old) {
+        return value;
+    }
     let before = match world.node(old) {
         Node::Select { cond, then, other } if made.contains(&old) => Some((cond, then, other)),
         _ => None,
@@ -89,6 +94,22 @@ fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value:
     };
     made.insert(new);
     new
+}
+
+/// Whether `value` was blended into `old`, in lanes of `mask` only.
+fn differs_in(world: &World, made: &FxHashSet<Def>, mask: Def, value: Def, old: Def) -> bool {
+    let mut rest = value;
+    for _ in 0..MAX_PARTS {
+        match world.node(rest) {
+            Node::Select { cond, other, .. }
+                if made.contains(&rest) && conditions(world, cond).contains(&(mask, true)) =>
+            {
+                rest = other;
+            }
+            _ => return rest == old,
+        }
+    }
+    false
 }
 
 /// Whether a mask takes fewer operations than another.

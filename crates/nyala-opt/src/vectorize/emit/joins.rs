@@ -60,7 +60,7 @@ impl Emitter<'_> {
         let is_written = |&&value: &&Def| !matches!(self.world.node(value), Node::Undef);
         let Some(&value) = values.iter().find(is_written) else { return values.first().copied() };
         let has_it = |(edge, &other): (&Incoming, &Def)| {
-            let is_there = || edge.env.values().any(|&known| known == value);
+            let is_there = || self.world.is_constant(value) || edge.env.values().any(|&known| known == value);
             other == value || (!is_written(&&other) && is_there())
         };
         incoming.iter().zip(&values).all(has_it).then_some(value)
