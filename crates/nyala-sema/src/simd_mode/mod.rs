@@ -25,6 +25,7 @@
 //!   executes the code (`one_lane`). Lambdas and nested functions from outside are rewritten for each region that uses them
 //!   (`functions`), whose variables they see.
 //! * `build` makes pieces of the new tree; `errors` lists what has no SIMD form.
+//! * `single`: a condition of one lane beside longer vectors is scalar.
 //!
 //! # Invariants
 //!
@@ -42,6 +43,7 @@ mod parts;
 mod places;
 mod region;
 mod regions;
+mod single;
 mod types;
 mod variables;
 
@@ -58,6 +60,7 @@ use regions::Regions;
 /// Replaces all vectorial control flow of a program without errors.
 pub(crate) fn lower(program: &mut Program) -> Vec<Diagnostic> {
     let mut mode = SimdMode::new(program);
+    mode.make_single_conditions_scalar();
     mode.find_functions_of_lanes();
     let fns: Vec<FnId> = mode.program.fns.keys().collect();
     for id in fns {
