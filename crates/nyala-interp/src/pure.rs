@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use nyala_ir::eval::{self, EvalError};
-use nyala_ir::{Def, Node, Prim, Ty, TyKind};
+use nyala_ir::{CmpOp, Def, Node, Prim, Ty, TyKind};
 
 use crate::compile::scalar;
 use crate::errors::{Checked, ErrorKind, malformed};
@@ -27,6 +27,9 @@ impl Machine<'_, '_> {
                 let result = eval::arith(op, flags, prim, args[0], args[1]);
                 result.map_err(|error| failed(error, op.name(), prim, args))
             }),
+            (Node::Cmp { op, .. }, [Value::Fn(a), Value::Fn(b)]) => {
+                Ok(Value::Bits(u64::from(a.is_same_function(b) == (op == CmpOp::Eq))))
+            }
             (Node::Cmp { op, lhs, .. }, _) => self.lanes(world.ty(lhs), args, &|prim, args| {
                 Ok(u64::from(eval::cmp(op, prim, args[0], args[1])))
             }),

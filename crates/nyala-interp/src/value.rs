@@ -145,6 +145,11 @@ impl Closure {
     pub(crate) fn value(code: Code) -> Value {
         Value::Fn(Rc::new(Closure::new(code)))
     }
+
+    /// Whether both are the same function, which has no captures.
+    pub(crate) fn is_same_function(&self, other: &Closure) -> bool {
+        matches!((self.code, other.code), (Code::Func(a), Code::Func(b)) if a == b)
+    }
 }
 
 /// A block of a compiled scope.

@@ -77,6 +77,12 @@ impl FunctionWriter<'_, '_> {
     fn compare(&mut self, op: CmpOp, lhs: Def, rhs: Def) -> String {
         // Addresses and bools are compared as unsigned numbers.
         let condition = compare_condition(op, self.lane(lhs).unwrap_or(Prim::U64));
+        if self.world.types.as_cn(self.world.ty(lhs)).is_some() {
+            // Functions without captures differ in their code.
+            let [lhs, rhs] = [lhs, rhs].map(|function| self.typed(function));
+            let [lhs, rhs] = [lhs, rhs].map(|value| self.compute("code", format!("extractvalue {value}, 0")));
+            return self.compute(op.name(), format!("{condition} ptr {lhs}, {rhs}"));
+        }
         let (lhs, rhs) = (self.typed(lhs), self.value(rhs));
         self.compute(op.name(), format!("{condition} {lhs}, {rhs}"))
     }

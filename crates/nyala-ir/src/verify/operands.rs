@@ -2,7 +2,7 @@
 
 use super::{Broken, Rule, is_mem, mismatch};
 use crate::functions::Domain;
-use crate::node::{ArithOp, Def, DefList, LaneOp, MathOp, Node};
+use crate::node::{ArithOp, CmpOp, Def, DefList, LaneOp, MathOp, Node};
 use crate::types::{Prim, Ty, TyKind};
 use crate::world::World;
 
@@ -53,7 +53,7 @@ impl Checker<'_> {
             Node::Lit(_) | Node::Undef => Ok(()),
             Node::Cont(_) | Node::Param { .. } | Node::Global(_) => self.named(node),
             Node::Arith { op, lhs, rhs, .. } => self.arith(op, lhs, rhs),
-            Node::Cmp { lhs, rhs, .. } => self.cmp(lhs, rhs),
+            Node::Cmp { op, lhs, rhs } => self.cmp(op, lhs, rhs),
             Node::Math { op, args, .. } => self.math(op, self.world.list(args)),
             Node::Cast(value) => self.cast(value),
             Node::Bitcast(value) => self.bitcast(value),
@@ -192,10 +192,11 @@ impl Checker<'_> {
         if works { Ok(()) } else { Err(format!("`{}` does not work on `{}`", op.name(), self.display(ty))) }
     }
 
-    fn cmp(&self, lhs: Def, rhs: Def) -> Check {
+    fn cmp(&self, op: CmpOp, lhs: Def, rhs: Def) -> Check {
         let ty = self.world.ty(lhs);
         self.has("the right operand", rhs, ty)?;
-        if !self.is_scalar(self.lane(ty)) {
+        let are_functions = matches!(op, CmpOp::Eq | CmpOp::Ne) && self.world.types.as_cn(ty).is_some();
+        if !are_functions && !self.is_scalar(self.lane(ty)) {
             return Err(format!("values of type `{}` are not compared", self.display(ty)));
         }
         self.gives_bool_like(ty)

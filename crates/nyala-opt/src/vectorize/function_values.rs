@@ -8,17 +8,22 @@
 //! ```
 //!
 //! The branches diverge like all others, so each function is called once, as a SIMD version, with the mask of the lanes that have it. An
-//! element that is not known, such as a parameter, is called by a function of its own, for one active lane after the other.
+//! element that is not known, such as a parameter, is called by a function of its own, for one active lane after the other. `loaded` brings
+//! functions that lanes load from memory into this form.
 //!
 //! # Invariants
 //!
 //! * The meaning of the program does not change.
 //! * A program without such calls does not change.
 
+mod loaded;
+
 use nyala_ir::analysis::functions::is_return;
 use nyala_ir::analysis::{Functions, References};
 use nyala_ir::{ArithFlags, ArithOp, Body, CmpOp, Cont, Def, Node, Prim, Ty, TyKind, World};
 use rustc_hash::FxHashMap;
+
+use loaded::Loaded;
 
 /// The most functions that a call is tested for.
 const MAX_FUNCTIONS: usize = 16;
@@ -35,8 +40,11 @@ pub(super) fn replace(world: &mut World, sites: &[Cont]) -> Vec<Cont> {
     let functions = Functions::new(world);
     let found: Vec<Call> =
         reached.conts(world).filter_map(|cont| Call::read(world, &functions, cont)).collect();
-    let mut calls = Calls { world, unknown: FxHashMap::default(), new: vec![] };
+    let loaded: Vec<Loaded> = reached.conts(world).filter_map(|cont| Loaded::read(world, cont)).collect();
+    let values = if loaded.is_empty() { vec![] } else { loaded::values(world, &functions) };
+    let mut calls = Calls { world, unknown: FxHashMap::default(), which: FxHashMap::default(), new: vec![] };
     found.iter().for_each(|call| calls.replace(call));
+    calls.replace_loaded(&loaded, &values);
     calls.new
 }
 
@@ -50,6 +58,7 @@ pub(super) fn calls_one(world: &World, function: Cont) -> bool {
 /// The call of an element of an array of functions.
 struct Call {
     cont: Cont,
+    /// A pointer stands for the function that it points to.
     functions: Vec<Def>,
     index: Def,
     /// The type of the index.
@@ -93,6 +102,8 @@ struct Calls<'a> {
     world: &'a mut World,
     /// The functions that call a function value, by its type.
     unknown: FxHashMap<Ty, Cont>,
+    /// The functions that tell which one a pointer points to, by its type.
+    which: FxHashMap<Ty, Cont>,
     /// All of them.
     new: Vec<Cont>,
 }
@@ -145,19 +156,23 @@ impl Calls<'_> {
         self.world.set_body(at, callee, args);
     }
 
-    /// The function that calls its first argument with the others.
+    /// The function that calls its first argument, or what that points to, with the others.
     fn caller_of(&mut self, ty: Ty) -> Def {
         if let Some(&known) = self.unknown.get(&ty) {
             return self.world.cont_def(known);
         }
-        let params = self.world.types.as_cn(ty).unwrap_or_default().to_vec();
+        let pointee = self.world.types.as_ptr(ty).map(|(pointee, _)| pointee);
+        let params = self.world.types.as_cn(pointee.unwrap_or(ty)).unwrap_or_default().to_vec();
         let mut tys = vec![self.world.types.mem(), ty];
         tys.extend(&params[1..]);
         let function = self.world.new_cont("call_function", &tys);
         let params = self.world.cont(function).params.clone();
-        let args = params.iter().enumerate().filter(|&(at, _)| at != 1).map(|(_, &param)| param);
-        let args: Vec<Def> = args.collect();
-        self.world.set_body(function, params[1], args);
+        let (mem, callee) = match pointee {
+            Some(_) => self.world.load(params[0], params[1]),
+            None => (params[0], params[1]),
+        };
+        let args: Vec<Def> = [mem].into_iter().chain(params[2..].iter().copied()).collect();
+        self.world.set_body(function, callee, args);
         self.unknown.insert(ty, function);
         self.new.push(function);
         self.world.cont_def(function)
