@@ -13,7 +13,7 @@
 //!
 //! The value of a lane that has not arrived is irrelevant.
 
-use nyala_ir::{ArithFlags, ArithOp, Def, Node, Ty, World};
+use nyala_ir::{ArithFlags, ArithOp, Def, Node, Ty, TyKind, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::{Emitter, Var};
@@ -80,10 +80,20 @@ fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value:
     if differs_in(world, made, mask, value, old) {
         return value;
     }
-    let before = match world.node(old) {
-        Node::Select { cond, then, other } if made.contains(&old) => Some((cond, then, other)),
+    let blended = |made: &FxHashSet<Def>, def: Def| match world.node(def) {
+        Node::Select { cond, then, other } if made.contains(&def) => Some((cond, then, other)),
         _ => None,
     };
+    let (inner, before) = (blended(made, value), blended(made, old));
+    if let Some((cond, then, other)) = inner
+        && other == old
+    {
+        let none = no_lanes(world, mask);
+        let both = world.select(mask, cond, none);
+        let new = world.select(both, then, old);
+        made.insert(new);
+        return new;
+    }
     let new = match before {
         Some((cond, _, other)) if other == value && are_disjoint(world, cond, mask) => old,
         Some((cond, then, other)) if then == value => {
@@ -110,6 +120,15 @@ fn differs_in(world: &World, made: &FxHashSet<Def>, mask: Def, value: Def, old: 
         }
     }
     false
+}
+
+/// The empty mask with the lanes of another one.
+fn no_lanes(world: &mut World, mask: Def) -> Def {
+    let no = world.lit_bool(false);
+    match *world.types.kind(world.ty(mask)) {
+        TyKind::Simd { lanes, .. } => world.splat(no, lanes),
+        _ => no,
+    }
 }
 
 /// Whether a mask takes fewer operations than another.
