@@ -14,7 +14,7 @@
 //! The value of a lane that has not arrived is irrelevant.
 
 use nyala_ir::{ArithFlags, ArithOp, Def, Node, Ty, TyKind, World};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::emit::{Emitter, Var};
 use super::lanewise;
@@ -22,19 +22,46 @@ use super::lanewise;
 /// The largest number of operations of a mask that are examined.
 const MAX_PARTS: usize = 16;
 
+/// The lanes that pass an edge.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    /// Defined in every lane.
+    mask: Def,
+    /// Equal in the lanes that arrive at the join. In the others it may be undefined, because it depends on values that
+    /// only the active lanes compute.
+    among_arriving: Def,
+}
+
+impl Lanes {
+    /// The lanes of a mask that is defined in every lane.
+    pub fn of(mask: Def) -> Lanes {
+        Lanes { mask, among_arriving: mask }
+    }
+
+    /// The lanes of a mask, and a simpler one for the lanes that arrive.
+    pub fn among_arriving(mask: Def, among_arriving: Def) -> Lanes {
+        Lanes { mask, among_arriving }
+    }
+
+    fn choose_everywhere(self) -> bool {
+        self.mask == self.among_arriving
+    }
+}
+
 /// The origin of blended values.
 #[derive(Default)]
 pub(super) struct Blends {
-    /// By variable and value: the mask of the first edge, if the value is only from that edge.
-    first: FxHashMap<(Var, Def), Def>,
-    /// The results of selects made here: their masks are never undefined.
-    made: FxHashSet<Def>,
+    /// By variable and value: the lanes of the first edge, if the value is only from that edge.
+    first: FxHashMap<(Var, Def), Lanes>,
+    /// The results of selects made here, and whether their masks are defined in every lane. Only those can be examined
+    /// at a later join, where more lanes arrive.
+    made: FxHashMap<Def, bool>,
 }
 
 impl Blends {
-    /// The first edge to a vertex brings `value` for the lanes of `mask`.
-    pub fn begin(&mut self, var: Var, mask: Def, value: Def) {
-        self.first.insert((var, value), mask);
+    /// The first edge to a vertex brings `value` for its lanes.
+    pub fn begin(&mut self, var: Var, lanes: Lanes, value: Def) {
+        self.first.insert((var, value), lanes);
     }
 
     /// `value` is no longer from the first edge only.
@@ -44,75 +71,85 @@ impl Blends {
 
     /// The mask of the first edge, if `value` is only from that edge.
     pub fn first_lanes(&self, var: Var, value: Def) -> Option<Def> {
-        self.first.get(&(var, value)).copied()
+        self.first.get(&(var, value)).map(|lanes| lanes.mask)
     }
 }
 
 impl Emitter<'_> {
-    /// Replaces the lanes of `mask` in a variable. The variable was undefined in these lanes before.
-    pub fn blend(&mut self, var: Var, ty: Ty, mask: Def, value: Def) -> Def {
+    /// Replaces the lanes of an edge in a variable. The variable was undefined in these lanes before.
+    pub fn blend(&mut self, var: Var, ty: Ty, lanes: Lanes, value: Def) -> Def {
         let old = self.value(var);
         let new = match self.blends.first.remove(&(var, old)) {
-            Some(first) if is_simpler(self.world, first, mask) => self.merge(ty, first, old, value),
-            _ => self.merge(ty, mask, value, old),
+            Some(first) if is_simpler(self.world, first.among_arriving, lanes.among_arriving) => {
+                self.merge(ty, first, old, value)
+            }
+            _ => self.merge(ty, lanes, value, old),
         };
         // The result has values of several edges.
         self.blends.discard(var, new);
         new
     }
 
-    /// `value` in the lanes of `mask`, `old` in the others.
-    fn merge(&mut self, ty: Ty, mask: Def, value: Def, old: Def) -> Def {
+    /// `value` in these lanes, `old` in the others.
+    fn merge(&mut self, ty: Ty, lanes: Lanes, value: Def, old: Def) -> Def {
         if let Some(either) = lanewise::either(self.world, value, old) {
             return either;
         }
         let made = &mut self.blends.made;
         lanewise::map(self.world, ty, self.task.lanes, &[value, old], &mut |world, _, values| {
-            merge_scalars(world, made, mask, values[0], values[1])
+            merge_scalars(world, made, lanes, values[0], values[1])
         })
     }
 }
 
-fn merge_scalars(world: &mut World, made: &mut FxHashSet<Def>, mask: Def, value: Def, old: Def) -> Def {
+fn merge_scalars(
+    world: &mut World,
+    made: &mut FxHashMap<Def, bool>,
+    lanes: Lanes,
+    value: Def,
+    old: Def,
+) -> Def {
     if let Some(either) = lanewise::either(world, value, old) {
         return either;
     }
-    if differs_in(world, made, mask, value, old) {
+    if differs_in(world, made, lanes, value, old) {
         return value;
     }
-    let blended = |made: &FxHashSet<Def>, def: Def| match world.node(def) {
-        Node::Select { cond, then, other } if made.contains(&def) => Some((cond, then, other)),
+    let blended = |def: Def| match world.node(def) {
+        Node::Select { cond, then, other } => made.get(&def).map(|&is_total| (cond, then, other, is_total)),
         _ => None,
     };
-    let (inner, before) = (blended(made, value), blended(made, old));
-    if let Some((cond, then, other)) = inner
-        && other == old
-    {
-        let none = no_lanes(world, mask);
-        let both = world.select(mask, cond, none);
-        let new = world.select(both, then, old);
-        made.insert(new);
-        return new;
-    }
-    let new = match before {
-        Some((cond, _, other)) if other == value && are_disjoint(world, cond, mask) => old,
-        Some((cond, then, other)) if then == value => {
-            let both = world.arith(ArithOp::Or, ArithFlags::STRICT, cond, mask);
-            world.select(both, then, other)
+    let (inner, before) = (blended(value), blended(old));
+    let (new, is_total) = match (inner, before) {
+        // In the lanes of this edge, the value is defined, and so is the mask that chose it.
+        (Some((cond, then, other, _)), _) if other == old => {
+            let none = no_lanes(world, lanes.among_arriving);
+            let both = world.select(lanes.among_arriving, cond, none);
+            (world.select(both, then, old), lanes.choose_everywhere())
         }
-        _ => world.select(mask, value, old),
+        (_, Some((cond, _, other, true))) if other == value && are_disjoint(world, cond, lanes.mask) => {
+            (old, true)
+        }
+        (_, Some((cond, then, other, true))) if then == value => {
+            let both = world.arith(ArithOp::Or, ArithFlags::STRICT, cond, lanes.mask);
+            (world.select(both, then, other), true)
+        }
+        _ => (world.select(lanes.among_arriving, value, old), lanes.choose_everywhere()),
     };
-    made.insert(new);
+    made.insert(new, is_total);
     new
 }
 
-/// Whether `value` was blended into `old`, in lanes of `mask` only.
-fn differs_in(world: &World, made: &FxHashSet<Def>, mask: Def, value: Def, old: Def) -> bool {
+/// Whether `value` was blended into `old`, in these lanes only.
+fn differs_in(world: &World, made: &FxHashMap<Def, bool>, lanes: Lanes, value: Def, old: Def) -> bool {
     let mut rest = value;
     for _ in 0..MAX_PARTS {
         match world.node(rest) {
             Node::Select { cond, other, .. }
-                if made.contains(&rest) && conditions(world, cond).contains(&(mask, true)) =>
+                if made.get(&rest) == Some(&true)
+                    && conditions(world, cond).iter().any(|&(condition, holds)| {
+                        holds && (condition == lanes.mask || condition == lanes.among_arriving)
+                    }) =>
             {
                 rest = other;
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nyala_ir::{ArithOp, CmpOp, Cont, Def, Node, Ty, World};
 
 use super::{Emitter, Rep, Var, value_ty};
+use crate::vectorize::blends::Lanes;
 use crate::vectorize::shapes::{Shape, data_params};
 
 impl Emitter<'_> {
@@ -132,7 +133,10 @@ impl Emitter<'_> {
             Some(&block) => data_params(self.world, block).into_iter().map(Var::Value).collect(),
             None => (0..args.len()).map(Var::Result).collect(),
         };
-        let chosen = if exits_divergent { mask } else { self.without_inactive(mask, arrival) };
+        let lanes = match exits_divergent {
+            true => Lanes::of(mask),
+            false => Lanes::among_arriving(mask, self.without_inactive(mask, arrival)),
+        };
         for (var, &arg) in params.into_iter().zip(args) {
             if !self.lifetimes.is_read(var) {
                 continue;
@@ -147,10 +151,10 @@ impl Emitter<'_> {
                     let value = self.lanes_of(arg, ty);
                     match is_first && !exits_divergent {
                         true => {
-                            self.blends.begin(var, chosen, value);
+                            self.blends.begin(var, lanes, value);
                             value
                         }
-                        false => self.blend(var, ty, chosen, value),
+                        false => self.blend(var, ty, lanes, value),
                     }
                 }
             };
@@ -202,7 +206,7 @@ impl Emitter<'_> {
                 let ty = value_ty(self.world, old);
                 let rep = self.rep(old, from);
                 let value = self.lanes_of(rep, ty);
-                let value = self.blend(Var::LiveOut(old), ty, mask, value);
+                let value = self.blend(Var::LiveOut(old), ty, Lanes::of(mask), value);
                 self.env.insert(Var::LiveOut(old), value);
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use nyala_ir::{Cont, Def, Node, Ty};
 
 use super::{Emitter, Env, Incoming, Var};
+use crate::vectorize::blends::Lanes;
 use crate::vectorize::lanewise;
 
 impl Emitter<'_> {
@@ -40,7 +41,7 @@ impl Emitter<'_> {
         let (cont, params) = self.block_with(vertex, &differing);
         for (&var, &param) in differing.iter().zip(&params) {
             if let Some(mask) = self.lanes_that_wrote(&incoming, var) {
-                self.blends.begin(var, mask, param);
+                self.blends.begin(var, Lanes::of(mask), param);
             }
         }
         for edge in incoming {
